@@ -1,0 +1,51 @@
+package scenarios
+
+import (
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// outcome is what the acquirer's receipt becomes in the table: status, resposta_http, resposta_corpo.
+type outcome struct {
+	answer Answer
+	status string
+	http   int
+	body   string
+}
+
+func outcomeOf(r Receipt) outcome {
+	if r.Approved {
+		return outcome{Charged, "CAPTURADA", 201, fmt.Sprintf(`{"captura": %q, "status": "CAPTURADA"}`, r.ID)}
+	}
+	return outcome{Declined, "RECUSADA", 402, fmt.Sprintf(`{"captura": %q, "status": "RECUSADA"}`, r.ID)}
+}
+
+// first reads back what was just stored, so that the first answer and its replays are the same bytes.
+func (o outcome) first(row pgx.Row) (Response, error) {
+	r := Response{Answer: o.answer}
+	err := row.Scan(&r.HTTP, &r.Body)
+	return r, err
+}
+
+// repeat answers an attempt whose key already has a row: article 1, section 3, step 3. The row's columns are status,
+// pedido_id, valor_centavos, resposta_http, resposta_corpo::text.
+// It returns pgx.ErrNoRows where there is none.
+func repeat(row pgx.Row, req Request) (Response, error) {
+	var (
+		status         string
+		orderID, cents int64
+		http           *int
+		body           *string
+	)
+	if err := row.Scan(&status, &orderID, &cents, &http, &body); err != nil {
+		return Response{}, err
+	}
+	switch {
+	case orderID != req.OrderID || cents != req.AmountCents:
+		return Response{Mismatched, 422, `{"title": "Idempotency-Key is already used"}`}, nil
+	case status == "PROCESSANDO" || http == nil || body == nil:
+		return Response{InProgress, 409, `{"title": "A request is outstanding for this Idempotency-Key"}`}, nil
+	}
+	return Response{Replayed, *http, *body}, nil
+}

@@ -1,0 +1,40 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The isolation levels, in the groups that claims need.
+var (
+	readCommitted  = []pgx.TxIsoLevel{pgx.ReadCommitted}
+	snapshotLevels = []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable}
+)
+
+// neverInARace claims, for races in one process and across several, at every isolation level, that none of these is found.
+func neverInARace(anomalies ...Anomaly) []Claim {
+	var claims []Claim
+	for _, h := range []Hazard{Race, Instances} {
+		for _, a := range anomalies {
+			claims = append(claims, Claim{h, nil, a})
+		}
+	}
+	return claims
+}
+
+// Judged returns what the strategy claims under a hazard at an isolation level: the anomalies that must never be found, and
+// those that must be.
+func (s Strategy) Judged(under Hazard, at pgx.TxIsoLevel) (never, shows []Anomaly) {
+	return pick(s.Never, under, at), pick(s.Shows, under, at)
+}
+
+func pick(claims []Claim, under Hazard, at pgx.TxIsoLevel) []Anomaly {
+	var found []Anomaly
+	for _, c := range claims {
+		if c.Under == under && (c.At == nil || slices.Contains(c.At, at)) {
+			found = append(found, c.Anomaly)
+		}
+	}
+	return found
+}

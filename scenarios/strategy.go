@@ -1,0 +1,102 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Strategy is one way to answer an attempt, and what it claims about itself.
+type Strategy struct {
+	Name  string // as typed: kebab-case, and the name of its file with underscores
+	Title string // one line
+	Text  string // a paragraph: why it holds or how it fails, and what to use instead
+
+	// Never are the anomalies that no engine may find; Shows are those that some engine must find, so that a bad example
+	// stays bad. Both are tested. An anomaly in neither list is reported but not judged.
+	Never []Claim
+	Shows []Claim
+
+	// Without names constraints of the schema that this strategy does without: the lab drops them for it.
+	Without []string
+	// Needs names constraints without which PostgreSQL refuses the strategy's own SQL: the lab looks before it runs.
+	// A strategy that runs without its constraint, and is wrong then, does not list it: the run must find out.
+	Needs []string
+
+	// New makes the handler of one service instance. What an instance shares among its attempts lives in the closure.
+	New func(Env) Handler
+}
+
+// Claim says that under a hazard, at these isolation levels (nil: at every one), an anomaly is never or always to be found.
+type Claim struct {
+	Under   Hazard
+	At      []pgx.TxIsoLevel
+	Anomaly Anomaly
+}
+
+// Handler answers one attempt. An error means that the client is told Failed; errors of PostgreSQL come back bare, so that
+// the SQLSTATE can be read from them.
+type Handler func(ctx context.Context, db DB, acq Acquirer, req Request) (Response, error)
+
+// Request is one attempt of one intent.
+type Request struct {
+	Key         string // the Idempotency-Key, the same for every attempt of an intent
+	OrderID     int64
+	AmountCents int64
+}
+
+// Response is what the client is told. First answer and replay carry what the database stored, not what was written to it.
+type Response struct {
+	Answer Answer
+	HTTP   int
+	Body   string
+}
+
+// DB is the database as a strategy sees it, with pgx's signatures. In a service a pool stands behind it, and a connection is
+// held only for the length of a call, a transaction or a session; in the explorer one gated connection does.
+// A transaction's Conn is not for strategies.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
+	// Session pins one connection for f: for what is bound to a connection, such as a session-level advisory lock.
+	Session(ctx context.Context, f func(DB) error) error
+}
+
+// Acquirer moves the money. It stands outside the database: no rollback undoes what it did.
+type Acquirer interface {
+	// Capture asks for the money. It returns a receipt, approved or declined, or ErrOutcomeUnknown, after which the money may
+	// or may not have moved: a safe strategy then leaves PROCESSANDO and fails; it neither deletes its claim nor writes RECUSADA.
+	Capture(ctx context.Context, c Charge) (Receipt, error)
+	// Find asks what became of a key: the receipt, and whether there is one.
+	Find(ctx context.Context, key string) (Receipt, bool, error)
+}
+
+// Charge is what the acquirer is asked for.
+type Charge struct {
+	Key         string
+	OrderID     int64
+	AmountCents int64
+}
+
+// Receipt is the acquirer's word on one charge.
+type Receipt struct {
+	ID       string
+	Approved bool
+}
+
+// ErrOutcomeUnknown says that the acquirer's answer never came. Test for it with errors.Is.
+var ErrOutcomeUnknown = errors.New("acquirer: outcome unknown")
+
+// Env is what an instance is given from outside, so that engines own time, chance and waiting.
+type Env struct {
+	Now  func() time.Time
+	Seed uint64
+	// Lock takes the instance's mutex of that name and returns its release. Waiting outside PostgreSQL goes through it, so
+	// that an engine can see it. It fails when ctx ends first.
+	Lock func(ctx context.Context, name string) (unlock func(), err error)
+}

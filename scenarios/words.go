@@ -1,0 +1,49 @@
+package scenarios
+
+// Answer is what the client is told.
+type Answer string
+
+// The answers. Of these, Charged, Replayed and Declined are final; InProgress and Failed invite a retry with the same key.
+const (
+	Charged    Answer = "charged"     // 201: money moved, by this attempt
+	Replayed   Answer = "replayed"    // the stored first answer again, with its own status
+	InProgress Answer = "in_progress" // 409: an attempt with this key has not ended
+	Mismatched Answer = "mismatched"  // 422: this key belongs to another order or amount
+	Declined   Answer = "declined"    // 402: the acquirer said no, to this attempt
+	Failed     Answer = "failed"      // 5xx: an error reached the client
+)
+
+// Answers lists every Answer, in the order in which reports show them.
+func Answers() []Answer {
+	return []Answer{Charged, Replayed, InProgress, Mismatched, Declined, Failed}
+}
+
+// Hazard is what befalls attempts. The list is closed.
+type Hazard string
+
+// The hazards.
+const (
+	Race      Hazard = "race"       // attempts of one intent at the same time
+	Instances Hazard = "instances"  // a race across operating-system processes
+	Crash     Hazard = "crash"      // the session dies between two steps, the client retries
+	LostReply Hazard = "lost-reply" // the request to the acquirer, or its answer, never arrives
+)
+
+// Anomaly is something that an invariant found to be wrong.
+type Anomaly string
+
+// The anomalies of the scenario charge.
+const (
+	DoubleCharge          Anomaly = "double_charge"           // an intent's money moved more than once
+	MissingCharge         Anomaly = "missing_charge"          // a legitimate charge was refused
+	DivergentAnswers      Anomaly = "divergent_answers"       // one key, two different final answers
+	ErrorToDuplicate      Anomaly = "error_to_duplicate"      // a duplicate got a 5xx although the intent was served
+	Orphan                Anomaly = "orphan"                  // a row left PROCESSANDO, with nobody working on it
+	ChargedWithoutRecord  Anomaly = "charged_without_record"  // money moved, no row says so
+	AnsweredWithoutCharge Anomaly = "answered_without_charge" // the client was told of a charge that never happened
+)
+
+// Anomalies lists every Anomaly, worst first.
+func Anomalies() []Anomaly {
+	return []Anomaly{DoubleCharge, ChargedWithoutRecord, AnsweredWithoutCharge, MissingCharge, DivergentAnswers, ErrorToDuplicate, Orphan}
+}

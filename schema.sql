@@ -1,0 +1,34 @@
+-- The tables of the lab: one row is one charge (cobrança), and its key says which wish to pay it belongs to.
+-- Source of names and statuses: article 1, section 3, "Na prática, com SQL".
+--
+-- Every run creates a schema of its own, runs this file inside it, and drops it at the end.
+-- Hand the lab another file with --schema; it must create `cobranca` with these columns.
+
+CREATE TABLE cobranca (
+    -- Advances with every INSERT, also with a refused one: gaps are normal, and no business number.
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+
+    -- Made by the client, once per wish to pay, and sent again with each retry of that wish.
+    idempotency_key text   NOT NULL,
+
+    -- What is being paid. A retry must repeat both: the same key with another order or amount is another
+    -- operation under a used key, and is refused (422).
+    pedido_id       bigint NOT NULL,
+    valor_centavos  bigint NOT NULL,
+
+    -- PROCESSANDO: claimed, outcome unknown.  CAPTURADA: money moved.  RECUSADA: the acquirer said no.
+    status          text   NOT NULL,
+
+    -- The first answer, kept so that a retry is told exactly the same. NULL while PROCESSANDO.
+    -- jsonb reorders keys, so the first answer, too, is what comes back from the table, not what was written.
+    resposta_http   int,
+    resposta_corpo  jsonb,
+
+    criada_em       timestamptz NOT NULL DEFAULT now(),
+
+    -- The whole guarantee is this line: of two INSERTs with one key, the database refuses one, and there is no
+    -- window between looking and writing because they are the same operation.
+    -- For strategies that do without it, the lab drops it and puts a plain index in its place, so that looking up
+    -- stays as fast and only the refusal is gone.
+    CONSTRAINT uq_cobranca_idempotency_key UNIQUE (idempotency_key)
+);
