@@ -1,0 +1,171 @@
+package acquirer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"idemlab/scenarios"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func charge(key string) scenarios.Charge {
+	return scenarios.Charge{Key: key, OrderID: 1, AmountCents: 25000}
+}
+
+func TestLedgerKnowsTheIntentWhateverTheKey(t *testing.T) {
+	a := New(Options{})
+	for _, key := range []string{"k1", "k2"} {
+		if _, err := a.For("intent-1").Capture(t.Context(), charge(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := a.Counts()["intent-1"]; c != (Count{Requests: 2, Captures: 2, CapturedCents: 50000}) {
+		t.Errorf("counted %+v", c)
+	}
+	first := a.Ledger()[0]
+	found, ok, err := a.For("intent-1").Find(t.Context(), "k1")
+	if err != nil || !ok || found != first.Receipt {
+		t.Errorf("Find: %v %v %v, want %v", found, ok, err, first.Receipt)
+	}
+	if _, ok, _ := a.For("intent-1").Find(t.Context(), "k3"); ok {
+		t.Error("found a key that was never charged")
+	}
+}
+
+// A client that stops waiting does not undo what it asked for: the money has moved, and the outcome is unknown to it.
+func TestCaptureStandsWhenTheClientGoes(t *testing.T) {
+	for name, a := range map[string]*Acquirer{"latency": New(Options{Latency: Fixed(time.Hour)}), "gate": New(Options{})} {
+		t.Run(name, func(t *testing.T) {
+			arrived := make(<-chan struct{})
+			if name == "gate" {
+				arrived = a.Hold().Arrivals()
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				if name == "gate" {
+					<-arrived
+				}
+				cancel()
+			}()
+			_, err := a.For("i").Capture(ctx, charge("k"))
+			if !errors.Is(err, scenarios.ErrOutcomeUnknown) {
+				t.Errorf("error %v, want outcome unknown", err)
+			}
+			if a.Counts()["i"].Captures != 1 {
+				t.Error("the ledger forgot the capture")
+			}
+		})
+	}
+}
+
+func TestGateHoldsUntilOpened(t *testing.T) {
+	a := New(Options{})
+	gate := a.Hold()
+	done := make(chan error, 2)
+	for range 2 {
+		go func() {
+			_, err := a.For("i").Capture(t.Context(), charge("k"))
+			done <- err
+		}()
+	}
+	<-gate.Arrivals()
+	<-gate.Arrivals()
+	select {
+	case <-done:
+		t.Fatal("a capture passed the closed gate")
+	default:
+	}
+	gate.Open()
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestDeclinesFollowSeedAndIntent(t *testing.T) {
+	const n = 400
+	refused := func(seed uint64) map[string]bool {
+		a, list := New(Options{DeclineShare: 0.25, Seed: seed}), map[string]bool{}
+		for i := range n {
+			intent := fmt.Sprint(i)
+			for range 2 {
+				r, err := a.For(intent).Capture(t.Context(), charge("k"+intent))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if before, asked := list[intent]; asked && before == r.Approved {
+					t.Fatalf("intent %s was told yes and no", intent)
+				}
+				list[intent] = !r.Approved
+			}
+		}
+		return list
+	}
+	one, again, other := refused(1), refused(1), refused(2)
+	count, differ := 0, 0
+	for k, no := range one {
+		if no != again[k] {
+			t.Fatal("the same seed refused other intents")
+		}
+		if no {
+			count++
+		}
+		if no != other[k] {
+			differ++
+		}
+	}
+	if count < n/8 || count > n/2 || differ == 0 {
+		t.Errorf("%d of %d declined with a share of 0.25, %d differ under another seed", count, n, differ)
+	}
+}
+
+func TestLatencyReadsWhatItWrites(t *testing.T) {
+	for _, s := range []string{"0s", "50ms", "uniform:20ms,80ms", "exp:50ms"} {
+		var l Latency
+		if err := l.Set(s); err != nil || l.String() != s {
+			t.Errorf("%q became %q (%v)", s, l.String(), err)
+		}
+	}
+	for _, s := range []string{"", "50", "-1ms", "exp:", "uniform:1ms", "uniform:80ms,20ms", "normal:1ms,2ms", "1ms,2ms"} {
+		if new(Latency).Set(s) == nil {
+			t.Errorf("%q was taken for a latency", s)
+		}
+	}
+}
+
+func TestRemoteIsTheSameAcquirer(t *testing.T) {
+	a := New(Options{DeclineShare: 1})
+	base, stop, err := a.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Dial(base, 4)
+	got, err := r.For("i").Capture(t.Context(), charge("k"))
+	if err != nil || got != a.Ledger()[0].Receipt || got.Approved {
+		t.Errorf("captured %v, %v; ledger %v", got, err, a.Ledger())
+	}
+	found, ok, err := r.For("i").Find(t.Context(), "k")
+	if err != nil || !ok || found != got {
+		t.Errorf("found %v %v %v", found, ok, err)
+	}
+	if _, err := Dial(base[:len(base)-1], 1).For("i").Capture(t.Context(), charge("k")); !errors.Is(err, scenarios.ErrOutcomeUnknown) {
+		t.Errorf("without the token: %v", err)
+	}
+	r.Close()
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.For("i").Capture(t.Context(), charge("k")); !errors.Is(err, scenarios.ErrOutcomeUnknown) {
+		t.Errorf("with nobody listening: %v", err)
+	}
+	if n := len(a.Ledger()); n != 1 {
+		t.Errorf("%d entries in the ledger, want 1", n)
+	}
+}

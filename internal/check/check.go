@@ -1,0 +1,85 @@
+// Package check turns what happened to one intent into anomalies. It is pure: engines hand it what the clients were told,
+// what the acquirer's ledger says and what rows there are, and it looks nothing up by itself.
+package check
+
+import (
+	"fmt"
+
+	"idemlab/scenarios"
+)
+
+// Attempt is how one attempt of an intent ended.
+type Attempt struct {
+	Answer scenarios.Answer
+	HTTP   int
+	Body   string
+	// Died says that the attempt never answered: its session was killed, or the run was stopped.
+	Died bool
+	// Followup says that the attempt came after the race, when nothing was in flight.
+	Followup bool
+	// OtherAmount says that the attempt was sent with another amount than the intent's: it must be Mismatched.
+	OtherAmount bool
+}
+
+// Row is one row of cobranca.
+type Row struct {
+	ID          int64
+	Key         string
+	OrderID     int64
+	AmountCents int64
+	Status      string // PROCESSANDO, CAPTURADA or RECUSADA
+	HTTP        int    // resposta_http; 0 where it is NULL
+	Body        string // resposta_corpo::text; empty where it is NULL
+}
+
+// Intent is everything known of one intent after its last attempt has ended.
+type Intent struct {
+	Attempts []Attempt
+	Rows     []Row
+	// RowsUnknown says that the rows could not be read, so that nothing is concluded from their absence.
+	RowsUnknown bool
+	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
+	Requests, Captures, Declines int
+}
+
+// Finding is one anomaly of one intent, with its size and its words.
+type Finding struct {
+	Anomaly scenarios.Anomaly
+	Count   int // how much too much or too little, in the anomaly's own unit: captures, rows or answers
+	Detail  string
+}
+
+// Charge judges one intent by the invariants of the scenario charge, worst first. Nothing found is an empty slice.
+func Charge(in Intent) []Finding {
+	var found []Finding
+	add := func(a scenarios.Anomaly, n int, format string, args ...any) {
+		if n > 0 {
+			found = append(found, Finding{a, n, fmt.Sprintf(format, args...)})
+		}
+	}
+	t := tally(in)
+
+	add(scenarios.DoubleCharge, in.Captures-1, "%d captures for one intent", in.Captures)
+	if !in.RowsUnknown {
+		add(scenarios.ChargedWithoutRecord, in.Captures-t.captured, "%d captures, %d rows CAPTURADA", in.Captures, t.captured)
+	}
+	if in.Captures == 0 {
+		add(scenarios.AnsweredWithoutCharge, t.toldCharged, "%d clients told of a charge that never happened", t.toldCharged)
+	}
+	add(scenarios.MissingCharge, refused(in, t), "no money moved: %s", t.told())
+	add(scenarios.DivergentAnswers, t.divergent(), "one key, different final answers: %s", t.answerList())
+	if t.final() > 0 {
+		add(scenarios.ErrorToDuplicate, t.failed, "%d attempts told of an error although the intent was served", t.failed)
+	}
+	add(scenarios.Orphan, t.processing, "%d rows left PROCESSANDO", t.processing)
+	return found
+}
+
+// refused is 1 where the intent was neither charged nor declined, although the acquirer would have answered: every attempt
+// that lived was turned away. Where attempts died the client may still retry, and the money is not missing yet.
+func refused(in Intent, t counts) int {
+	if in.Captures == 0 && in.Declines == 0 && t.lived > 0 && t.died == 0 && t.processing == 0 {
+		return 1
+	}
+	return 0
+}
