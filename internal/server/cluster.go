@@ -1,0 +1,98 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// superuser is the role that owns a server of our own, and the lab's role there.
+const superuser = "postgres"
+
+// initDB makes the cluster: initdb's own settings for durability, no network, and one account that may connect. When
+// ctx ends, so does initdb; that is no error.
+func initDB(ctx context.Context, o *startOrder, f *folder) error {
+	// SIGTERM, and to initdb alone: it then ends its own child in order, and removes what it made.
+	p, err := startProcess(o, f, syscall.SIGTERM, "initdb", "-D", f.data(), "-U", superuser, "-A", "peer",
+		"-E", "UTF8", "--no-locale", "--no-instructions",
+		"--no-sync") // flushing an empty cluster, thrown away after a crash anyway, would take most of the time
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.exited:
+		err = p.err
+	case <-ctx.Done():
+		return p.end(syscall.SIGTERM)
+	case <-time.After(initdbLimit):
+		return errors.Join(fmt.Errorf("initdb did not end within %s; its output:\n%s", initdbLimit, logTail(f)), p.end(syscall.SIGTERM))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("initdb failed (%v); its output:\n%s", err, logTail(f)), reapOrphans())
+	}
+	return configure(o, f)
+}
+
+// configure writes the three configuration files. They exist, belong to the account, and keep owner and mode.
+func configure(o *startOrder, f *folder) error {
+	conf := o.Conf + confLines([]setting{
+		{"listen_addresses", ""}, {"port", fmt.Sprint(socketPort)}, {"unix_socket_directories", f.dir},
+	})
+	// Peer authentication compares what the kernel says about the process at the other end: no password that
+	// could leak, and no other account of the machine gets in.
+	hba := "local all all peer map=idemlab\n"
+	ident := fmt.Sprintf("idemlab \"%s\" \"%s\"\n", strings.ReplaceAll(o.OSUser, `"`, `""`), superuser)
+	return errors.Join(
+		writeConf(f, "postgresql.conf", os.O_APPEND, conf),
+		writeConf(f, "pg_hba.conf", os.O_TRUNC, hba),
+		writeConf(f, "pg_ident.conf", os.O_TRUNC, ident),
+	)
+}
+
+func writeConf(f *folder, name string, flag int, text string) error {
+	file, err := os.OpenFile(filepath.Join(f.data(), name), os.O_WRONLY|flag, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+// postmasterReady reads the status that postgres keeps in line 8 of postmaster.pid.
+// Source: LOCK_FILE_LINE_PM_STATUS in PostgreSQL's src/include/utils/pidfile.h.
+func postmasterReady(f *folder) bool {
+	text, err := os.ReadFile(filepath.Join(f.data(), "postmaster.pid"))
+	lines := strings.Split(string(text), "\n")
+	return err == nil && len(lines) >= 8 && strings.TrimSpace(lines[7]) == "ready"
+}
+
+// startupError reads from the log why postgres did not start. What is wrong with a setting is the doing of whoever
+// asked for it: the lab's own are known to work. The log is in English, since the server's LC_ALL is C.
+func startupError(f *folder) error {
+	tail := logTail(f)
+	for _, sign := range []string{"unrecognized configuration parameter", "invalid value for parameter",
+		"outside the valid range", "requires a numeric value", "requires an integer value", "requires a Boolean value",
+		"cannot be changed", "contains errors"} {
+		if strings.Contains(tail, sign) {
+			return usagef("PostgreSQL does not accept a setting given with --pg-set; it says:\n%s", tail)
+		}
+	}
+	return fmt.Errorf("the server did not start; the end of its log:\n%s", tail)
+}
+
+// logTail is the end of the log, indented for a message.
+func logTail(f *folder) string {
+	text, err := os.ReadFile(f.log())
+	if err != nil {
+		return "  (no log: " + err.Error() + ")"
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return "  " + strings.Join(lines[max(0, len(lines)-15):], "\n  ")
+}
