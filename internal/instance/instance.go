@@ -1,0 +1,160 @@
+// Package instance is one instance of the service: a strategy's handler on a pool of connections of its own, as one of
+// several processes behind a load balancer has it. It records, for each attempt, when what was sent, on which connection, and
+// how long the pool made it wait.
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"idemlab/internal/acquirer"
+	"idemlab/scenarios"
+)
+
+// Config says what an instance is.
+type Config struct {
+	Conn      *pgx.ConnConfig // with the schema as its search_path
+	Pool      int             // connections, all made before the first attempt
+	Isolation pgx.TxIsoLevel  // default_transaction_isolation of each connection
+	Strategy  scenarios.Strategy
+	Seed      uint64
+}
+
+// Instance answers attempts. It is safe for concurrent use.
+type Instance struct {
+	pool   *pgxpool.Pool
+	handle scenarios.Handler
+}
+
+// Open connects the whole pool. It returns an error where the server refuses a connection.
+func Open(ctx context.Context, c Config) (*Instance, error) {
+	pc, err := pgxpool.ParseConfig("")
+	if err != nil {
+		return nil, fmt.Errorf("prepare pool: %w", err)
+	}
+	pc.ConnConfig = c.Conn.Copy()
+	pc.ConnConfig.RuntimeParams["default_transaction_isolation"] = string(c.Isolation)
+	// pgx's default, max(4, CPUs), would make attempts queue in the pool, and the race would vanish.
+	pc.MaxConns, pc.MinConns = int32(c.Pool), int32(c.Pool)
+	// A connection that is replaced in the middle of a race would be cold: none is.
+	pc.MaxConnLifetime, pc.MaxConnIdleTime = 24*time.Hour, 24*time.Hour
+
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open pool of %d: %w", c.Pool, err)
+	}
+	return &Instance{pool: pool, handle: c.Strategy.New(newEnv(c.Seed))}, nil
+}
+
+// Close ends the connections; it waits for attempts that still hold one.
+func (i *Instance) Close() { i.pool.Close() }
+
+// newEnv is what the service runs in outside the explorer: the real clock, and a mutex of the process for each name.
+func newEnv(seed uint64) scenarios.Env {
+	var mu sync.Mutex
+	locks := map[string]chan struct{}{}
+	return scenarios.Env{
+		Now:  time.Now,
+		Seed: seed,
+		Lock: func(ctx context.Context, name string) (func(), error) {
+			mu.Lock()
+			l, ok := locks[name]
+			if !ok {
+				l = make(chan struct{}, 1)
+				locks[name] = l
+			}
+			mu.Unlock()
+			select {
+			case l <- struct{}{}:
+				return func() { <-l }, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		},
+	}
+}
+
+// WarmUp lets every connection of the pool answer twice for a throw-away key against a throw-away acquirer, so that winner's
+// and loser's statements are prepared before anything is measured: the first race on new connections is ten times slower, and
+// of another width. The rows that this leaves carry order ids below zero.
+func (i *Instance) WarmUp(ctx context.Context) error {
+	size := int(i.pool.Config().MaxConns)
+	conns := make([]*pgxpool.Conn, 0, size)
+	defer func() {
+		for _, c := range conns {
+			c.Release()
+		}
+	}()
+	for range size {
+		c, err := i.pool.Acquire(ctx)
+		if err != nil {
+			return fmt.Errorf("connect %d of %d: %w", len(conns)+1, size, err)
+		}
+		conns = append(conns, c)
+	}
+	throwAway := acquirer.New(acquirer.Options{})
+	for _, c := range conns {
+		// The key must be new in the table, whoever else warms up: a backend's pid is its own.
+		pid := c.Conn().PgConn().PID()
+		req := scenarios.Request{Key: fmt.Sprintf("warm-up-%d", pid), OrderID: -int64(pid) - 1, AmountCents: 1}
+		for range 2 {
+			if _, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req); err != nil {
+				return fmt.Errorf("warm up: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Handle answers one attempt and records it. An error of the handler, or a panic in it, is a result: the client is told Failed.
+func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) (rec Record) {
+	r := &recorder{}
+	called := time.Now()
+	resp, err := func() (resp scenarios.Response, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("strategy panicked: %v", p)
+			}
+		}()
+		return i.handle(ctx, pooled{i.pool, r}, acq, req)
+	}()
+	rec = r.record()
+	rec.Called, rec.Answered = called, time.Now()
+	if err != nil {
+		rec.Answer, rec.HTTP, rec.Err = scenarios.Failed, 500, err.Error()
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) {
+			rec.SQLState = pg.Code
+		}
+		rec.LostConnection = lostConnection(ctx, err)
+		return rec
+	}
+	rec.Answer, rec.HTTP, rec.Body = resp.Answer, resp.HTTP, resp.Body
+	return rec
+}
+
+// lostConnection says that the server went away, which is no answer of the strategy but the end of the run. Class 57P is
+// operator intervention, class 08 a connection exception (PostgreSQL docs, appendix A).
+func lostConnection(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || errors.Is(err, scenarios.ErrOutcomeUnknown) {
+		return false
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08")
+	}
+	var connect *pgconn.ConnectError
+	var network *net.OpError
+	return errors.As(err, &connect) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}

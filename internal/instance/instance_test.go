@@ -1,0 +1,246 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/acquirer"
+	"idemlab/internal/server/servertest"
+	"idemlab/scenarios"
+)
+
+const ddl = `CREATE TABLE t (n int PRIMARY KEY)`
+
+// open makes an instance with a pool of one that runs f for each attempt.
+func open(t *testing.T, f scenarios.Handler) *Instance {
+	t.Helper()
+	inst, err := Open(t.Context(), Config{
+		Conn: servertest.Schema(t, ddl).Config(), Pool: 1, Isolation: pgx.ReadCommitted,
+		Strategy: scenarios.Strategy{Name: "test", New: func(scenarios.Env) scenarios.Handler { return f }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(inst.Close)
+	return inst
+}
+
+func handle(t *testing.T, inst *Instance) Record {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	return inst.Handle(ctx, acquirer.New(acquirer.Options{}).For("i"), scenarios.Request{Key: "k", OrderID: 1, AmountCents: 1})
+}
+
+var ok = scenarios.Response{Answer: scenarios.Charged, HTTP: 201}
+
+// Every way to use the database gives the connection back, also where it fails, and leaves its statements in the record.
+func TestConnectionsComeBackAndStatementsAreRecorded(t *testing.T) {
+	for name, c := range map[string]struct {
+		f     func(ctx context.Context, db scenarios.DB) error
+		steps []string
+		fails bool
+	}{
+		"exec": {func(ctx context.Context, db scenarios.DB) error {
+			_, err := db.Exec(ctx, `/* write */ INSERT INTO t VALUES (1)`)
+			return err
+		}, []string{"write"}, false},
+		"exec fails": {func(ctx context.Context, db scenarios.DB) error {
+			_, err := db.Exec(ctx, `/* write */ INSERT INTO missing VALUES (1)`)
+			return err
+		}, []string{"write"}, true},
+		"query read to its end": {func(ctx context.Context, db scenarios.DB) error {
+			rows, err := db.Query(ctx, `/* read */ SELECT generate_series(1, 3)`)
+			if err != nil {
+				return err
+			}
+			for rows.Next() {
+			}
+			return rows.Err()
+		}, []string{"read"}, false},
+		"query closed early": {func(ctx context.Context, db scenarios.DB) error {
+			rows, err := db.Query(ctx, `/* read */ SELECT generate_series(1, 3)`)
+			if err != nil {
+				return err
+			}
+			rows.Next()
+			rows.Close()
+			return nil
+		}, []string{"read"}, false},
+		"query fails": {func(ctx context.Context, db scenarios.DB) error {
+			rows, err := db.Query(ctx, `/* read */ SELECT 1/0`)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			rows.Next()
+			return rows.Err()
+		}, []string{"read"}, true},
+		"row": {func(ctx context.Context, db scenarios.DB) error {
+			return db.QueryRow(ctx, `/* read */ SELECT 1`).Scan(new(int))
+		}, []string{"read"}, false},
+		"no row": {func(ctx context.Context, db scenarios.DB) error {
+			return db.QueryRow(ctx, `/* read */ SELECT n FROM t WHERE n = -1`).Scan(new(int))
+		}, []string{"read"}, true},
+		"transaction": {func(ctx context.Context, db scenarios.DB) error {
+			tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback(ctx)
+			if _, err := tx.Exec(ctx, `/* write */ INSERT INTO t VALUES (2)`); err != nil {
+				return err
+			}
+			return tx.Commit(ctx)
+		}, []string{"begin", "write", "commit"}, false},
+		"transaction rolled back by an error, with a savepoint": {func(ctx context.Context, db scenarios.DB) error {
+			tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+			if err != nil {
+				return err
+			}
+			defer tx.Rollback(ctx)
+			inner, err := tx.Begin(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = inner.Exec(ctx, `/* write */ INSERT INTO missing VALUES (2)`)
+			return err
+		}, []string{"begin", "savepoint", "write", "rollback"}, true},
+		"session": {func(ctx context.Context, db scenarios.DB) error {
+			return db.Session(ctx, func(s scenarios.DB) error {
+				var a, b int
+				err := errors.Join(s.QueryRow(ctx, `/* one */ SELECT pg_backend_pid()`).Scan(&a),
+					s.QueryRow(ctx, `/* two */ SELECT pg_backend_pid()`).Scan(&b))
+				if a != b {
+					return errors.New("two backends in one session")
+				}
+				return err
+			})
+		}, []string{"one", "two"}, false},
+		"panic": {func(ctx context.Context, db scenarios.DB) error { panic("a bug in the strategy") }, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+				return ok, c.f(ctx, db)
+			})
+			rec := handle(t, inst)
+			if failed := rec.Answer == scenarios.Failed; failed != c.fails || failed != (rec.Err != "") || rec.LostConnection {
+				t.Errorf("answer %s, error %q, lost %v", rec.Answer, rec.Err, rec.LostConnection)
+			}
+			var steps []string
+			for _, s := range rec.Statements {
+				steps = append(steps, s.Step)
+				if s.PID == 0 || s.End.Before(s.Start) {
+					t.Errorf("statement %+v", s)
+				}
+			}
+			if !slices.Equal(steps, c.steps) {
+				t.Errorf("recorded %q, want %q", steps, c.steps)
+			}
+			if n := inst.pool.Stat().AcquiredConns(); n != 0 {
+				t.Errorf("%d connections still taken", n)
+			}
+		})
+	}
+}
+
+func TestPoolWaitsAreThoseThatFoundNoneFree(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		return ok, db.Session(ctx, func(scenarios.DB) error {
+			entered <- struct{}{}
+			<-leave
+			return nil
+		})
+	})
+	if err := inst.pool.Ping(t.Context()); err != nil { // the one connection is there, and idle
+		t.Fatal(err)
+	}
+	first := make(chan Record)
+	go func() { first <- handle(t, inst) }()
+	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // it waits for as long as it may
+	defer cancel()
+	second := inst.Handle(ctx, nil, scenarios.Request{})
+	close(leave)
+	if n := len((<-first).PoolWaits); n != 0 {
+		t.Errorf("%d waits for a connection that was free", n)
+	}
+	if len(second.PoolWaits) != 1 || second.PoolWaits[0] < 10*time.Millisecond || !second.Sent.IsZero() {
+		t.Errorf("the attempt that found none free: %+v", second)
+	}
+}
+
+// Winner's and loser's statements are prepared on every connection before anything is measured.
+func TestWarmUpRunsTheHandlerTwiceOnEachConnection(t *testing.T) {
+	ran := map[uint32]int{}
+	strategy := scenarios.Strategy{Name: "test", New: func(scenarios.Env) scenarios.Handler {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			if req.OrderID >= 0 {
+				t.Errorf("order %d could be taken for an intent's", req.OrderID)
+			}
+			var pid uint32
+			err := db.QueryRow(ctx, `/* who */ SELECT pg_backend_pid()`).Scan(&pid)
+			ran[pid]++ // one connection after another
+			return ok, err
+		}
+	}}
+	inst, err := Open(t.Context(), Config{Conn: servertest.Schema(t, ddl).Config(), Pool: 5, Isolation: pgx.Serializable, Strategy: strategy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inst.Close()
+	if err := inst.WarmUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(ran) != 5 {
+		t.Errorf("%d of 5 connections warmed up", len(ran))
+	}
+	for pid, n := range ran {
+		if n != 2 {
+			t.Errorf("backend %d ran it %d times", pid, n)
+		}
+	}
+	var level string
+	if err := inst.pool.QueryRow(t.Context(), `SHOW transaction_isolation`).Scan(&level); err != nil || level != "serializable" {
+		t.Errorf("isolation %q, %v", level, err)
+	}
+}
+
+func TestLosingTheServerIsNoAnswer(t *testing.T) {
+	inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+		_, err := db.Exec(ctx, `/* die */ SELECT pg_terminate_backend(pg_backend_pid())`)
+		return ok, err
+	})
+	if rec := handle(t, inst); !rec.LostConnection {
+		t.Errorf("%+v", rec)
+	}
+}
+
+func TestLockOfTheProcess(t *testing.T) {
+	env := newEnv(1)
+	unlock, err := env.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := env.Lock(t.Context(), "b") // another name is another lock
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := env.Lock(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("took a lock that is held: %v", err)
+	}
+	unlock()
+	if unlock, err = env.Lock(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}

@@ -1,0 +1,109 @@
+package instance
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"idemlab/scenarios"
+)
+
+// pooled is scenarios.DB on a pool: each call takes a connection and gives it back as soon as the call, the rows, the
+// transaction or the session ends. What "commit before calling the acquirer" buys is visible only because of this.
+type pooled struct {
+	pool *pgxpool.Pool
+	rec  *recorder
+}
+
+// take waits for a connection and returns it with its release, which may be called more than once. Only where no connection
+// was free is the time a wait for the pool: taking a free one is quick, and slow only where the CPU is busy elsewhere.
+func (d pooled) take(ctx context.Context) (pinned, func(), error) {
+	empty, asked := d.pool.Stat().IdleConns() == 0, time.Now()
+	c, err := d.pool.Acquire(ctx)
+	got := time.Now()
+	if empty {
+		d.rec.waited(got.Sub(asked))
+	}
+	if err != nil {
+		return pinned{}, nil, err
+	}
+	pid, held := c.Conn().PgConn().PID(), true
+	return pinned{c.Conn(), d.rec}, func() {
+		if held {
+			held = false
+			d.rec.held(pid, got)
+			c.Release()
+		}
+	}, nil
+}
+
+func (d pooled) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	c, release, err := d.take(ctx)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	defer release()
+	return c.Exec(ctx, sql, args...)
+}
+
+func (d pooled) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	c, release, err := d.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &rows{r, release}, nil
+}
+
+func (d pooled) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	c, release, err := d.take(ctx)
+	if err != nil {
+		return failedRow{err}
+	}
+	return row{c.QueryRow(ctx, sql, args...), release}
+}
+
+func (d pooled) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
+	c, release, err := d.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.BeginTx(ctx, opts)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &released{t, release}, nil
+}
+
+func (d pooled) Session(ctx context.Context, f func(scenarios.DB) error) error {
+	c, release, err := d.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return f(c)
+}
+
+// released is a transaction that gives its connection back when it ends.
+type released struct {
+	pgx.Tx
+	release func()
+}
+
+func (t *released) Commit(ctx context.Context) error {
+	defer t.release()
+	return t.Tx.Commit(ctx)
+}
+
+func (t *released) Rollback(ctx context.Context) error {
+	defer t.release()
+	return t.Tx.Rollback(ctx)
+}

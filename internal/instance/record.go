@@ -1,0 +1,79 @@
+package instance
+
+import (
+	"sync"
+	"time"
+
+	"idemlab/scenarios"
+)
+
+// Record is all that is known of one attempt. It crosses process borders as JSON; its times are of the machine's clock, which
+// the instances share.
+type Record struct {
+	Answer   scenarios.Answer
+	HTTP     int
+	Body     string
+	SQLState string // of the error that reached the client; empty where it was none of PostgreSQL's
+	Err      string
+	// LostConnection says that the error was the server going away.
+	LostConnection bool
+
+	Called     time.Time // left the gate
+	Sent       time.Time // first statement sent; zero where none was
+	Answered   time.Time
+	PoolWaits  []time.Duration // one for each time that no connection of the pool was free
+	Statements []Statement
+	Holds      []Hold
+}
+
+// Statement is one round trip to the server.
+type Statement struct {
+	Step       string // as the statement names itself; "begin", "commit", "rollback" for those
+	PID        uint32 // the backend
+	Start, End time.Time
+}
+
+// Hold is the time for which an attempt had a connection.
+type Hold struct {
+	PID      uint32
+	From, To time.Time
+}
+
+// recorder collects for one attempt. A strategy may use its DB from several goroutines (a heartbeat), so it locks.
+type recorder struct {
+	mu  sync.Mutex
+	rec Record
+}
+
+func (r *recorder) record() Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.rec
+}
+
+func (r *recorder) waited(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rec.PoolWaits = append(r.rec.PoolWaits, d)
+}
+
+func (r *recorder) held(pid uint32, from time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rec.Holds = append(r.rec.Holds, Hold{pid, from, time.Now()})
+}
+
+// sending notes that a statement is about to be sent, and returns what to call when its answer is there.
+func (r *recorder) sending(step string, pid uint32) (answered func()) {
+	start := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rec.Sent.IsZero() {
+		r.rec.Sent = start
+	}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.rec.Statements = append(r.rec.Statements, Statement{step, pid, start, time.Now()})
+	}
+}

@@ -1,0 +1,98 @@
+// Package tables makes the tables that a strategy works on, in a schema of their own, and reads them back.
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/check"
+	"idemlab/internal/server"
+	"idemlab/scenarios"
+)
+
+// ErrMissingConstraint says that the schema lacks a constraint without which the strategy's own SQL is refused. Nothing was run.
+var ErrMissingConstraint = errors.New("missing constraint")
+
+// Create makes a new schema, runs the DDL in it, drops the constraints that the strategy does without and looks for those that
+// it needs (ErrMissingConstraint). On an error nothing is left behind.
+func Create(ctx context.Context, srv *server.Server, ddl string, s scenarios.Strategy) (*server.Schema, error) {
+	schema, err := srv.NewSchema(ctx, ddl)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(ctx, schema.Config(), s); err != nil {
+		return nil, errors.Join(err, schema.Drop(context.WithoutCancel(ctx)))
+	}
+	return schema, nil
+}
+
+func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) error {
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("prepare tables: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+
+	for _, name := range s.Without {
+		if err := doWithout(ctx, conn, name); err != nil {
+			return fmt.Errorf("drop constraint %s for %s: %w", name, s.Name, err)
+		}
+	}
+	for _, name := range s.Needs {
+		unique, err := keyIsUnique(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("look for constraint %s: %w", name, err)
+		}
+		if !unique {
+			return fmt.Errorf("%w: %s needs %s, UNIQUE (idempotency_key) on cobranca, and the schema has none; "+
+				"without it PostgreSQL refuses its ON CONFLICT (SQLSTATE 42P10). Add\n"+
+				"  CONSTRAINT %s UNIQUE (idempotency_key)\nto the table, or leave --schema out", ErrMissingConstraint, s.Name, name, name)
+		}
+	}
+	return nil
+}
+
+// doWithout drops a constraint and leaves a plain index in its place, so that only the refusal goes and not the speed of the
+// lookup. A schema that never had the constraint is as good.
+func doWithout(ctx context.Context, conn *pgx.Conn, name string) error {
+	_, err := conn.Exec(ctx, fmt.Sprintf(
+		`ALTER TABLE cobranca DROP CONSTRAINT IF EXISTS %s; CREATE INDEX ON cobranca (idempotency_key)`,
+		pgx.Identifier{name}.Sanitize()))
+	return err
+}
+
+// keyIsUnique looks for what ON CONFLICT (idempotency_key) can infer: a valid, immediate, whole unique index on that column
+// alone, whatever its name (PostgreSQL docs, INSERT, "ON CONFLICT Clause").
+func keyIsUnique(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	var found bool
+	err := conn.QueryRow(ctx, `
+		SELECT EXISTS (
+			SELECT FROM pg_index i
+			  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+			 WHERE i.indrelid = to_regclass('cobranca')
+			   AND i.indisunique AND i.indisvalid AND i.indimmediate
+			   AND i.indpred IS NULL AND i.indexprs IS NULL
+			   AND i.indnkeyatts = 1 AND a.attname = 'idempotency_key')`).Scan(&found)
+	return found, err
+}
+
+// Rows reads every row that an attempt may have left, oldest first; those of a warm-up have orders below zero and are left out.
+func Rows(ctx context.Context, conn *pgx.Conn) ([]check.Row, error) {
+	rows, err := conn.Query(ctx, `
+		SELECT id, idempotency_key, pedido_id, valor_centavos, status,
+		       coalesce(resposta_http, 0), coalesce(resposta_corpo::text, '')
+		  FROM cobranca
+		 WHERE pedido_id > 0
+		 ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("read cobranca: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[check.Row])
+	if err != nil {
+		return nil, fmt.Errorf("read cobranca: %w", err)
+	}
+	return found, nil
+}
