@@ -1,0 +1,197 @@
+package race
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"idemlab/internal/check"
+	"idemlab/internal/instance"
+	"idemlab/internal/lockwait"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// mostBlocked bounds how many blocked statements a document names one by one.
+const mostBlocked = 200
+
+// fill writes the measured part of the document: counts, answers, waits and anomalies, without a verdict.
+func (ev *evidence) fill(run *results.Run) {
+	counts, rounds := ev.count()
+	run.Counts, run.Rounds = &counts, rounds
+	run.Answers, run.SQLStates = ev.answers()
+	f := ev.followups()
+	run.Followups = &f
+	o := overlap(ev.intents)
+	run.Overlap = &o
+	w := ev.waits()
+	run.Waits = &w
+	l := ev.latency()
+	run.Latency = &l
+	run.Anomalies = ev.anomalies()
+}
+
+func (ev *evidence) count() (results.Counts, []results.Round) {
+	var c results.Counts
+	rounds := make([]results.Round, ev.options.Rounds)
+	var rows, duplicateRows, orphans, withoutRecord int
+	for _, out := range ev.intents {
+		l, r := ev.ledger[out.req.Key], &rounds[out.round]
+		duplicates := max(0, l.Captures-1)
+		c.Intents++
+		c.Attempts += len(out.attempts)
+		c.CaptureRequests += l.Requests
+		c.Captures += l.Captures
+		c.Declines += l.Declines
+		c.DuplicateCaptures += duplicates
+		c.CapturedCents += l.CapturedCents
+		if l.Captures > 0 {
+			c.OwedCents += out.req.AmountCents
+		}
+		r.Intents++
+		r.Captures += l.Captures
+		r.DuplicateCaptures += duplicates
+		if duplicates > 0 {
+			c.IntentsDoubleCharged++
+			r.IntentsDoubleCharged++
+		}
+		n := len(ev.rows[out.req.OrderID])
+		rows += n
+		duplicateRows += max(0, n-1)
+		for _, f := range check.Charge(ev.facts(out)) {
+			switch f.Anomaly {
+			case scenarios.Orphan:
+				orphans += f.Count
+			case scenarios.ChargedWithoutRecord:
+				withoutRecord += f.Count
+			case scenarios.AnsweredWithoutCharge:
+				c.AnsweredWithoutCharge += f.Count
+			}
+		}
+	}
+	if ev.rows != nil { // what could not be read is absent, not zero
+		c.Rows, c.DuplicateRows, c.Orphans, c.ChargedWithoutRecord = &rows, &duplicateRows, &orphans, &withoutRecord
+	}
+	return c, rounds
+}
+
+func (ev *evidence) answers() (kinds, states map[string]int) {
+	kinds, states = map[string]int{}, map[string]int{}
+	for _, a := range scenarios.Answers() {
+		kinds[string(a)] = 0
+	}
+	for _, out := range ev.intents {
+		for _, r := range out.attempts {
+			kinds[string(r.Answer)]++
+			if r.SQLState != "" {
+				states[r.SQLState]++
+			}
+		}
+	}
+	return kinds, states
+}
+
+func (ev *evidence) followups() results.Followups {
+	var f results.Followups
+	for _, out := range ev.intents {
+		f.Repeats++
+		if out.repeat.Answer == scenarios.Replayed && sameAsFirst(out) {
+			f.ReplayedSameBytes++
+		}
+		f.Mismatches++
+		if out.mismatch.Answer == scenarios.Mismatched {
+			f.Refused++
+		}
+	}
+	return f
+}
+
+// sameAsFirst says whether the repeat was told what the attempt that did the work was told.
+func sameAsFirst(out outcome) bool {
+	return slices.ContainsFunc(out.attempts, func(r instance.Record) bool {
+		first := r.Answer == scenarios.Charged || r.Answer == scenarios.Declined
+		return first && r.HTTP == out.repeat.HTTP && r.Body == out.repeat.Body
+	})
+}
+
+func (ev *evidence) anomalies() []results.Anomaly {
+	found := []results.Anomaly{}
+	for _, out := range ev.intents {
+		for _, f := range check.Charge(ev.facts(out)) {
+			found = append(found, results.Anomaly{
+				Kind: string(f.Anomaly), Intent: out.req.Key, Captures: ev.ledger[out.req.Key].Captures, Detail: f.Detail,
+			})
+		}
+	}
+	return found
+}
+
+func (ev *evidence) latency() results.Latency {
+	var took []time.Duration
+	for _, out := range ev.intents {
+		for _, r := range out.attempts {
+			took = append(took, r.Answered.Sub(r.Called))
+		}
+	}
+	return results.Latency{N: len(took), Percentiles: results.PercentilesOf(took)}
+}
+
+func (ev *evidence) waits() results.Waits {
+	statements, holds, pool := ev.timeline()
+	blocked := lockwait.Join(ev.samples.Waits, statements, holds)
+	server, client := make([]time.Duration, 0, len(blocked)), make([]time.Duration, 0, len(blocked))
+	w := results.Waits{Pool: results.Distribute(pool), Events: events(ev.samples)}
+	for i, b := range blocked {
+		server, client = append(server, b.Server), append(client, b.Client)
+		if i < mostBlocked {
+			w.Blocked = append(w.Blocked, results.Blocked{
+				Waiter: b.Waiter, Step: b.Step, Event: b.Event, For: b.For,
+				ServerMS: results.MS(b.Server), ClientMS: results.MS(b.Client),
+			})
+		}
+	}
+	w.Lock.Distribution = results.Distribute(server)
+	if len(client) > 0 {
+		c := results.Distribute(client)
+		w.Lock.Client = &c
+	}
+	w.Sampling = sampling(ev.samples)
+	return w
+}
+
+// timeline lays the attempts' statements and connections side by side, under the names that reports use.
+func (ev *evidence) timeline() (statements []lockwait.Statement, holds []lockwait.Hold, pool []time.Duration) {
+	for _, out := range ev.intents {
+		for i, r := range out.attempts {
+			who := fmt.Sprintf("intent %d attempt %d", out.number, i+1)
+			for _, s := range r.Statements {
+				statements = append(statements, lockwait.Statement{Who: who, Step: s.Step, PID: s.PID, Start: s.Start, End: s.End})
+			}
+			for _, h := range r.Holds {
+				holds = append(holds, lockwait.Hold{Who: who, PID: h.PID, From: h.From, To: h.To})
+			}
+			pool = append(pool, r.PoolWaits...)
+		}
+	}
+	return statements, holds, pool
+}
+
+func events(s lockwait.Samples) []results.Event {
+	list := []results.Event{}
+	for _, name := range slices.Sorted(maps.Keys(s.Events)) {
+		c := s.Events[name]
+		list = append(list, results.Event{Event: name, Samples: c.Samples, MaxWaiters: c.MaxWaiters})
+	}
+	return list
+}
+
+func sampling(s lockwait.Samples) *results.Sampling {
+	if s.Polls == 0 {
+		return nil
+	}
+	return &results.Sampling{
+		IntervalMS: results.MS(lockwait.Interval), Polls: s.Polls,
+		PollMeanMS: results.MS(s.Cost / time.Duration(s.Polls)), PollMaxMS: results.MS(s.Worst),
+	}
+}

@@ -1,0 +1,156 @@
+// Package race fires N concurrent attempts at one payment intent after another and counts what the acquirer was told to do.
+//
+// Attempts are dealt over the instances of the service, park at one gate and are let go together; each answers once. The run
+// proves that they overlapped, and that on this very server a double charge would have been seen (the control): a race that
+// proves neither is inconclusive, never held.
+package race
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/acquirer"
+	"idemlab/internal/check"
+	"idemlab/internal/lockwait"
+	"idemlab/internal/server"
+	"idemlab/internal/tables"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// Overhead is how many connections a race holds beside its pools: the schema's lock, the sampler, and one to prepare and read.
+const Overhead = 3
+
+// Options say what to race. All fields but those marked optional must be set.
+type Options struct {
+	Scenario scenarios.Scenario
+	Strategy scenarios.Strategy
+
+	Attempts       int // per intent
+	Intents        int // per round
+	Rounds         int
+	Instances      int // operating-system processes; 1 is this one
+	Pool           int // connections of each instance
+	Isolation      pgx.TxIsoLevel
+	Acquirer       acquirer.Options
+	AttemptTimeout time.Duration
+	Seed           uint64
+	Expect         check.Expectation
+
+	DDL  string // of schema.sql or what stands for it
+	Keep bool   // leave the schema behind
+
+	// Child is the command line that makes this program answer as one more instance (ServeInstance). Needed for Instances > 1.
+	Child []string
+	// Done counts intents that have ended, for whoever shows progress. Optional.
+	Done *atomic.Int64
+	// Kept is told the name of the schema that Keep left behind. Optional.
+	Kept func(schema string)
+}
+
+func (o Options) hazard() scenarios.Hazard {
+	if o.Instances > 1 {
+		return scenarios.Instances
+	}
+	return scenarios.Race
+}
+
+// ErrConnectionLost says that the server went away during the race. What was measured until then is in the result.
+var ErrConnectionLost = errors.New("connection to PostgreSQL lost")
+
+// Run races one strategy. The result is worth reading on an error too: where the context ended (Status Aborted, no error), or
+// the connection was lost (ErrConnectionLost), it holds what was measured until then.
+func Run(ctx context.Context, srv *server.Server, o Options) (results.Run, error) {
+	run := describe(srv, o)
+	started := time.Now()
+	run.StartedAt = started.UTC()
+	defer func() { run.DurationMS = results.MS(time.Since(started)) }()
+
+	never, shows := o.Strategy.Judged(o.hazard(), o.Isolation)
+	if len(never) > 0 {
+		control, err := Control(ctx, srv, o)
+		if err != nil {
+			return stopped(ctx, run, fmt.Errorf("control: %w", err))
+		}
+		run.Control = &control
+	}
+	ev, err := o.measure(ctx, srv)
+	run.DurationMS = results.MS(time.Since(started))
+	if err != nil && ev == nil {
+		return stopped(ctx, run, err)
+	}
+	ev.fill(&run)
+	verdict(&run, o, never, shows, ev)
+	if err != nil || ctx.Err() != nil {
+		return stopped(ctx, run, err)
+	}
+	return run, nil
+}
+
+// stopped marks a run that did not come to its end. The user's own Ctrl-C is no error.
+func stopped(ctx context.Context, run results.Run, err error) (results.Run, error) {
+	if ctx.Err() != nil {
+		run.Status = results.Aborted
+		return run, nil
+	}
+	run.Status = results.Errored
+	return run, err
+}
+
+// measure makes the tables, opens the instances, races every intent and reads back what is left. On an error the evidence is
+// nil where nothing was measured.
+func (o Options) measure(ctx context.Context, srv *server.Server) (_ *evidence, err error) {
+	schema, err := tables.Create(ctx, srv, o.DDL, o.Strategy)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, o.leave(ctx, schema)) }()
+
+	acq := acquirer.New(o.Acquirer)
+	team, err := assemble(ctx, o, srv, schema, acq)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, team.close()) }()
+	if err := team.warmUp(ctx); err != nil {
+		return nil, err
+	}
+
+	sampler, err := lockwait.Start(ctx, schema.Config(), appName(schema))
+	if err != nil {
+		return nil, err
+	}
+	ev := &evidence{options: o}
+	raceErr := ev.race(ctx, team)
+	samples, sampleErr := sampler.Stop()
+	ev.samples, ev.ledger = samples, acq.Counts()
+	if raceErr != nil {
+		sampleErr = nil // the same lost server, said once
+	}
+	rowsErr := ev.readRows(ctx, schema)
+	if raceErr != nil {
+		rowsErr = nil
+	}
+	return ev, errors.Join(raceErr, sampleErr, rowsErr)
+}
+
+// leave drops the schema, or keeps it and says so. It runs after Ctrl-C too, within a limit of its own.
+func (o Options) leave(ctx context.Context, schema *server.Schema) error {
+	if o.Keep {
+		schema.Keep()
+		if o.Kept != nil {
+			o.Kept(schema.Name())
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return schema.Drop(last)
+}
+
+// appName marks the attempts' connections, so that the sampler sees them and nobody else's.
+func appName(schema *server.Schema) string { return schema.Name() + " attempts" }

@@ -1,0 +1,64 @@
+package race
+
+import (
+	"fmt"
+	"runtime"
+
+	"idemlab/internal/check"
+	"idemlab/internal/server"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// verdict compares what was found with what the strategy claims, and marks the anomalies that counted.
+func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *evidence) {
+	e := check.Evidence{Doubt: doubt(*run, o)}
+	for _, a := range run.Anomalies {
+		e.Found = append(e.Found, scenarios.Anomaly(a.Kind))
+	}
+	j := check.Judge(o.Expect, never, shows, e)
+	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
+	for i := range run.Anomalies {
+		run.Anomalies[i].Judged = j.Judged(scenarios.Anomaly(run.Anomalies[i].Kind))
+	}
+}
+
+// doubt says why finding nothing would prove nothing. Fewer than half of the intents overlapped is as good as no race: the
+// rest would be an anecdote.
+func doubt(run results.Run, o Options) string {
+	switch planned := o.Intents * o.Rounds; {
+	case run.Counts == nil || run.Counts.Intents == 0:
+		return "no intent came to its end"
+	case run.Control != nil && !run.Control.DoubleCharged:
+		return fmt.Sprintf("the control %s did not double-charge on this server, so a double charge may go unseen", run.Control.Strategy)
+	case run.Counts.Intents < planned:
+		return fmt.Sprintf("stopped after %d of %d intents", run.Counts.Intents, planned)
+	case 2*run.Overlap.IntentsOverlapped < run.Counts.Intents:
+		return fmt.Sprintf("the attempts did not overlap: in %d of %d intents two were in flight at once",
+			run.Overlap.IntentsOverlapped, run.Counts.Intents)
+	case run.Counts.Rows == nil:
+		return "the rows could not be read"
+	}
+	return ""
+}
+
+// describe starts the document of a run: what was asked for, and of whom.
+func describe(srv *server.Server, o Options) results.Run {
+	info := srv.Info()
+	return results.Run{
+		Engine: "race", Scenario: o.Scenario.Name, Strategy: o.Strategy.Name,
+		Status: results.Complete, Verdict: results.Inconclusive, Expected: results.Held, ExitCode: check.ExitInconclusive,
+		Seed: o.Seed,
+		Server: results.Server{
+			Version: info.Version, Source: info.Source, Isolation: string(o.Isolation),
+			Settings: info.Settings, NotDurable: info.NotDurable,
+		},
+		Tool: results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
+		Settings: results.Settings{
+			AttemptsPerIntent: o.Attempts, Intents: o.Intents, Rounds: o.Rounds,
+			AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
+			DeclineShare: o.Acquirer.DeclineShare, Instances: o.Instances, Pool: o.Pool,
+		},
+		Anomalies: []results.Anomaly{},
+	}
+}
