@@ -1,0 +1,116 @@
+// Package cmd is the command line: one file for each subcommand, from flags to options to engine to output to exit code.
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"idemlab/internal/race"
+	"idemlab/internal/server"
+	"idemlab/results"
+)
+
+// Exit codes. Where several apply the first of 2, 130, 3, 1, 4, 0 counts.
+const (
+	exitHeld         = 0
+	exitViolated     = 1
+	exitUsage        = 2
+	exitCouldNotRun  = 3
+	exitInconclusive = 4
+	exitInterrupted  = 130
+)
+
+// instanceCommand is the hidden first argument that makes this program one more instance of the service under test.
+const instanceCommand = "race-instance"
+
+// Main runs one command and returns the exit code. schema is the text of schema.sql; the rest is the process's own.
+//
+// The first Ctrl-C or SIGTERM ends the run, which cleans up and reports what it has; a second one kills.
+func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if server.IsSupervisor(args) {
+		return server.Supervise(args, stdin, stderr)
+	}
+	if code, ok := Instance(args, stdin, stdout, stderr); ok {
+		return code
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // from here on the signal has its default effect again
+	signal.Ignore(syscall.SIGPIPE)
+
+	a := &app{schema: schema, environ: environ, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return a.exit(err, slices.Contains(args, "--json"))
+}
+
+// Instance answers as one more instance of the service where args say so.
+func Instance(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, handled bool) {
+	if len(args) != 1 || args[0] != instanceCommand {
+		return 0, false
+	}
+	if err := race.ServeInstance(context.Background(), stdin, stdout); err != nil {
+		fmt.Fprintln(stderr, err)
+		return exitCouldNotRun, true
+	}
+	return exitHeld, true
+}
+
+// app is what the commands share: the process's streams, and what the run came to.
+type app struct {
+	schema         string
+	environ        []string
+	stdout, stderr io.Writer
+	color          string
+
+	code    int  // of the command that ran
+	printed bool // the command has written its document
+}
+
+// exit says what went wrong, as words on stderr and, with --json, as a document on stdout, and returns the exit code.
+func (a *app) exit(err error, asJSON bool) int {
+	if err == nil {
+		return a.code
+	}
+	code := codeOf(err)
+	fmt.Fprintln(a.stderr, "idemlab:", err)
+	if asJSON && !a.printed {
+		text := err.Error()
+		doc := results.Document{Format: results.Format, Verdict: results.Inconclusive, ExitCode: code, Error: &text, Runs: []results.Run{}}
+		if werr := doc.Write(a.stdout); werr != nil {
+			fmt.Fprintln(a.stderr, "idemlab:", werr)
+		}
+	}
+	return code
+}
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func codeOf(err error) int {
+	var usage usageError
+	switch {
+	case errors.As(err, &usage), server.IsUsage(err):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitCouldNotRun
+}
+
+// worse returns the exit code that counts of two.
+func worse(a, b int) int {
+	order := []int{exitUsage, exitInterrupted, exitCouldNotRun, exitViolated, exitInconclusive, exitHeld}
+	if slices.Index(order, a) < slices.Index(order, b) {
+		return a
+	}
+	return b
+}

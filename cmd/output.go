@@ -1,0 +1,67 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"idemlab/internal/report"
+	"idemlab/results"
+)
+
+// outputFlags say where a result goes, for every command that measures.
+type outputFlags struct {
+	json bool
+	out  string
+}
+
+func (f *outputFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.json, "json", false, "print the run document, and nothing else, on stdout")
+	c.Flags().StringVar(&f.out, "out", "", "keep the run document in this folder (else in results/, where the current folder has one)")
+}
+
+// prepare fails early where the result could not be kept.
+func (f *outputFlags) prepare() error {
+	if f.out == "" {
+		if isDir(keepDir) {
+			f.out = keepDir
+		}
+		return nil
+	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return usagef("--out: %w", err)
+	}
+	return nil
+}
+
+// put keeps the document, then prints it, and leaves its exit code. What cannot be kept is still printed.
+func (a *app) put(f outputFlags, engine string, started time.Time, d results.Document) error {
+	a.code = d.ExitCode
+	var keepErr error
+	if f.out != "" {
+		path, err := d.Save(f.out, engine, started)
+		if err == nil {
+			a.say("kept: %s", path)
+		} else if keepErr = err; d.Error == nil {
+			text := err.Error()
+			d.Error, d.ExitCode = &text, worse(d.ExitCode, exitCouldNotRun)
+			a.code = d.ExitCode
+		}
+	}
+	a.printed = true
+	if f.json {
+		if err := d.Write(a.stdout); err != nil {
+			return err
+		}
+	} else if err := report.Text(a.stdout, d, a.terminal(a.stdout)); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if d.Error != nil {
+		a.say("idemlab: %s", *d.Error)
+	} else if keepErr != nil {
+		a.say("idemlab: %v", keepErr)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"idemlab/internal/race"
+	"idemlab/internal/server"
+	"idemlab/results"
+)
+
+func (a *app) race() *cobra.Command {
+	var f raceFlags
+	c := &cobra.Command{
+		Use:   "race",
+		Short: "Fire concurrent attempts at one payment intent after another",
+		Long: `Fire N concurrent attempts at one payment intent, M intents one after another, and count what the acquirer was told to do.
+
+A strategy that claims to hold is believed only after a control has been forced to double-charge on the same server, and
+only where its attempts were seen to overlap. Without --strategy, the article's two are raced side by side.`,
+		Example: `  idemlab race
+  idemlab race --strategy=check-then-act --attempts 50
+  idemlab race --strategy=insert-first,insert-first-open-tx --attempts 20 --intents 1 --acquirer-latency 2s
+  idemlab race --strategy=insert-first --instances 4 --dsn postgres://localhost/lab --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			options, err := f.options(a)
+			if err != nil {
+				return err
+			}
+			return a.runRace(c.Context(), f, options)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+// runRace races one strategy after another on one server, and puts out one document, also where it ends early.
+func (a *app) runRace(ctx context.Context, f raceFlags, options []race.Options) error {
+	if err := f.output.prepare(); err != nil {
+		return err
+	}
+	ctx, release := untilParentDies(ctx)
+	defer release()
+	started := time.Now()
+	runs, err := a.raceAll(ctx, f, options)
+	if len(runs) == 0 && err != nil {
+		return err
+	}
+	return a.put(f.output, "race", started, document(ctx, runs, err))
+}
+
+func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) (runs []results.Run, err error) {
+	first := options[0]
+	srv, err := server.Open(ctx, f.server.options(a, first.Instances*first.Pool+race.Overhead))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
+	if f.keep && srv.Info().Embedded {
+		return nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
+	}
+
+	var done atomic.Int64
+	bar := a.progress(int64(len(options)*first.Intents*first.Rounds), &done)
+	defer bar.stop()
+	var errs []error
+	for _, o := range options {
+		o.Done = &done
+		o.Kept = func(schema string) {
+			a.say("kept: look with\n  psql … -c 'SELECT * FROM %s.cobranca'\nand drop with\n  DROP SCHEMA %s CASCADE", schema, schema)
+		}
+		bar.describe(o.Strategy.Name)
+		run, err := race.Run(ctx, srv, o)
+		run.Tool.Version, run.Settings.Schema = version, f.ddlFile
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", o.Strategy.Name, err))
+		}
+		runs = append(runs, run)
+		if ctx.Err() != nil || errors.Is(err, race.ErrConnectionLost) {
+			break
+		}
+	}
+	return runs, errors.Join(errs...)
+}
+
+// document lays the runs together: one verdict, one exit code.
+func document(ctx context.Context, runs []results.Run, err error) results.Document {
+	d := results.Document{Format: results.Format, Verdict: results.Worst(runs), Runs: runs}
+	for i := range runs {
+		r := &runs[i]
+		switch r.Status {
+		case results.Aborted:
+			r.ExitCode = exitInterrupted
+		case results.Errored:
+			r.ExitCode = exitCouldNotRun
+		}
+		d.ExitCode = worse(d.ExitCode, r.ExitCode)
+	}
+	if err != nil {
+		text := err.Error()
+		d.Error, d.ExitCode = &text, worse(d.ExitCode, codeOf(err))
+	}
+	if ctx.Err() != nil {
+		d.ExitCode = worse(d.ExitCode, exitInterrupted)
+	}
+	return d
+}
+
+// untilParentDies ends the context where the tool was started by "go run" and that is killed: it passes no signal on.
+func untilParentDies(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-server.ParentGone(ctx):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// keepDir is where runs are kept without being asked: a folder of that name in the current directory.
+const keepDir = "results"
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}

@@ -1,0 +1,51 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"idemlab/internal/report"
+	"idemlab/results"
+)
+
+func (a *app) report() *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:     "report FILE",
+		Short:   "Report on a run document that was kept",
+		Example: "  idemlab report results/reference/insert-first.json\n  idemlab report --format markdown results/reference/insert-first.json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("report takes one file; runs are kept in results/, or where --out said")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format != "text" && format != "markdown" {
+				return usagef("--format=%s: say text or markdown", format)
+			}
+			f, err := os.Open(args[0])
+			if err != nil {
+				return usagef("report: %w", err)
+			}
+			defer f.Close()
+			d, err := results.Read(f)
+			if err != nil {
+				return usagef("%s: %w", args[0], err)
+			}
+			if format == "text" {
+				return report.Text(a.stdout, d, a.terminal(a.stdout))
+			}
+			text, err := report.Markdown(d)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.stdout, text)
+			return err
+		},
+	}
+	c.Flags().StringVar(&format, "format", "text", "text or markdown")
+	return c
+}

@@ -1,0 +1,97 @@
+// Package report makes words and tables out of the run document, and of nothing else: a file kept years ago reads as the run
+// did on its day. The verdict is the last line, in words, never by colour alone.
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"idemlab/results"
+)
+
+// Style is how a report may look.
+type Style struct {
+	Width int // columns; under Narrow there is no table
+	Color bool
+}
+
+// Narrow is the width under which runs are listed one below the other.
+const Narrow = 90
+
+// Text writes the report for people: what was run and where, a table, what there is to say about it, the verdict.
+func Text(w io.Writer, d results.Document, s Style) error {
+	var b strings.Builder
+	if len(d.Runs) > 0 {
+		heading(&b, d.Runs[0])
+		if err := body(&b, d.Runs, s); err != nil {
+			return err
+		}
+		notes(&b, d.Runs)
+	}
+	verdicts(&b, d, s)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// heading is one paragraph: the question and the place.
+func heading(b *strings.Builder, r results.Run) {
+	c := r.Settings
+	fmt.Fprintf(b, "%s, %s: %s of %s each", r.Engine, r.Scenario,
+		count(c.Intents*max(1, c.Rounds), "intent"), count(c.AttemptsPerIntent, "attempt"))
+	if c.Instances > 1 {
+		fmt.Fprintf(b, " over %d instances, pool %d each", c.Instances, c.Pool)
+	} else {
+		fmt.Fprintf(b, ", pool %d", c.Pool)
+	}
+	fmt.Fprintf(b, "; the acquirer takes %s; seed %d\n", c.AcquirerLatency, r.Seed)
+	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
+	if r.Server.NotDurable != "" {
+		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)
+	}
+	b.WriteString("\n\n")
+}
+
+// body is the table where it fits and a list where it does not.
+func body(b *strings.Builder, runs []results.Run, s Style) error {
+	if s.Width >= Narrow {
+		t, err := table(runs, s)
+		if err != nil {
+			return err
+		}
+		if widest(t) <= s.Width {
+			b.WriteString(t)
+			return nil
+		}
+	}
+	for i, r := range runs {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintln(b, r.Strategy)
+		for _, f := range fields(r) {
+			label := f.label
+			for _, v := range f.values {
+				fmt.Fprintf(b, "  %-18s %s\n", label, f.paint(v, s))
+				label = ""
+			}
+		}
+	}
+	return nil
+}
+
+func widest(text string) int {
+	most := 0
+	for line := range strings.Lines(text) {
+		most = max(most, utf8.RuneCountInString(strip(strings.TrimRight(line, "\n"))))
+	}
+	return most
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%s %ss", thousands(int64(n)), what)
+}

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"idemlab/results"
+)
+
+// notes are sentences about what the table cannot say.
+func notes(b *strings.Builder, runs []results.Run) {
+	var lines []string
+	held := false
+	for _, r := range runs {
+		if n := unjudged(r); n != "" {
+			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
+		}
+		if r.Verdict == results.Held && r.Counts != nil {
+			held = true
+			lines = append(lines, fmt.Sprintf("%s: 0 double charges in %s: the true share is below %.1f %% (95 %% confidence).",
+				r.Strategy, count(r.Counts.Intents, "intent"), 100*upper95(r.Counts.Intents)))
+		}
+	}
+	if held {
+		lines = append(lines, "A race shows what happened, not what can happen.")
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "\n%s\n", strings.Join(lines, "\n"))
+	}
+}
+
+// unjudged names the kinds of anomaly that were found and that the strategy says nothing about.
+func unjudged(r results.Run) string {
+	n := map[string]int{}
+	var kinds []string
+	for _, a := range r.Anomalies {
+		if a.Judged {
+			continue
+		}
+		if n[a.Kind] == 0 {
+			kinds = append(kinds, a.Kind)
+		}
+		n[a.Kind]++
+	}
+	var parts []string
+	for _, k := range kinds {
+		parts = append(parts, fmt.Sprintf("%s in %s", k, count(n[k], "intent")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// verdicts is a line for each run, and the last one for all of them.
+func verdicts(b *strings.Builder, d results.Document, s Style) {
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	for _, r := range d.Runs {
+		line := fmt.Sprintf("%s: %s", r.Strategy, r.Verdict)
+		if r.Reason != "" {
+			line += " (" + r.Reason + ")"
+		}
+		fmt.Fprintf(b, "%s, %s\n", field{mood: moodOf(r)}.paint(line, s), outcome(r))
+	}
+	fmt.Fprintf(b, "verdict: %s\n", conclusion(d))
+}
+
+// outcome compares the verdict with what was expected.
+func outcome(r results.Run) string {
+	switch {
+	case r.Status == results.Aborted:
+		return "interrupted: what is above was measured until then"
+	case r.Status == results.Errored:
+		return "not finished: what is above was measured until then"
+	case r.ExitCode == 0:
+		return "as expected"
+	}
+	return "expected " + string(r.Expected)
+}
+
+func conclusion(d results.Document) string {
+	switch d.ExitCode {
+	case 0:
+		return string(d.Verdict) + ", as expected" + several(d)
+	case 1:
+		return string(d.Verdict) + ", AGAINST EXPECTATION"
+	case 130:
+		return "interrupted; what was measured until then is " + string(d.Verdict)
+	case 4:
+		return "inconclusive: what was expected is neither shown nor refuted"
+	}
+	return "none: the run could not be made"
+}
+
+// several keeps the last line honest where runs differ: "violated" alone would hide the one that held.
+func several(d results.Document) string {
+	if len(d.Runs) < 2 {
+		return ""
+	}
+	n := map[results.Verdict]int{}
+	for _, r := range d.Runs {
+		n[r.Verdict]++
+	}
+	var parts []string
+	for _, v := range []results.Verdict{results.Violated, results.Held, results.Inconclusive} {
+		if n[v] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[v], v))
+		}
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

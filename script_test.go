@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"idemlab/cmd"
+	"idemlab/internal/server"
+	"idemlab/internal/server/servertest"
+	"idemlab/results"
+)
+
+// TestMain makes the test binary the tool, too: scripts call it by name, and it starts itself again as supervisor and instance.
+func TestMain(m *testing.M) {
+	testscript.Main(withServer{m}, map[string]func(){
+		"idemlab": func() { main() },
+	})
+}
+
+type withServer struct{ m *testing.M }
+
+func (w withServer) Run() int {
+	return servertest.Main(w.m, func(args []string) (int, bool) {
+		return cmd.Instance(args, os.Stdin, os.Stdout, os.Stderr)
+	})
+}
+
+// The command line against a server that the tool did not start, as a user's would be. Scripts run side by side, each in a
+// database of its own, so that each sees what it left behind and nobody else.
+func TestScripts(t *testing.T) {
+	srv := servertest.Server(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			name, err := newDatabase(srv)
+			if err != nil {
+				return err
+			}
+			e.Setenv("IDEMLAB_DSN", srv.DSN()+" dbname="+name)
+			e.Setenv("DBNAME", name)
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			return nil
+		},
+		Cmds: scriptCommands(srv.Config()),
+	})
+}
+
+func newDatabase(srv *server.Server) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, srv.Config())
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	name := "script_" + strings.ToLower(rand.Text())
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+name)
+	return name, err
+}
+
+// The command line with nothing set up: the tool starts its own server.
+func TestEmbeddedScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/embedded",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			e.Setenv("IDEMLAB_NO_DOWNLOAD", "1")
+			return nil
+		},
+		Cmds: scriptCommands(servertest.Server(t).Config()),
+	})
+}
+
+type command = func(ts *testscript.TestScript, neg bool, args []string)
+
+func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
+	return map[string]command{
+		"exits":     exits,
+		"document":  document,
+		"plain":     plain,
+		"attempts":  func(ts *testscript.TestScript, _ bool, _ []string) { waitForAttempts(ts, cfg) },
+		"noschemas": func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
+		"sql":       func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
+	}
+}
+
+// exits CODE COMMAND…: the command ends with exactly that code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var exit *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// document FILE: it holds one run document, valid by the schema, and nothing else.
+func document(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	ts.Check(err)
+	schemaValue, err := jsonschema.UnmarshalJSON(strings.NewReader(results.Schema))
+	ts.Check(err)
+	c := jsonschema.NewCompiler()
+	ts.Check(c.AddResource("schema.json", schemaValue))
+	s, err := c.Compile("schema.json")
+	ts.Check(err)
+	ts.Check(s.Validate(value))
+}
+
+// plain FILE: no carriage return and no escape sequence in it.
+func plain(ts *testscript.TestScript, neg bool, args []string) {
+	if text := ts.ReadFile(args[0]); strings.ContainsAny(text, "\r\x1b") != neg {
+		ts.Fatalf("%s: %q", args[0], text)
+	}
+}
+
+// noschemas: no run has left a schema on the server.
+func noSchemas(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		var n int
+		ts.Check(conn.QueryRow(ctx, `SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'idemlab%'`).Scan(&n))
+		if n > 0 {
+			ts.Fatalf("%d schemas left", n)
+		}
+	})
+}
+
+// attempts: waits until a race's attempts are in the database, and its acquirer has been called.
+func waitForAttempts(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		for seen := false; !seen; {
+			ts.Check(conn.QueryRow(ctx, `
+				SELECT EXISTS (SELECT FROM pg_stat_activity
+				                WHERE datname = current_database() AND application_name LIKE 'idemlab% attempts' AND wait_event = 'transactionid')`).Scan(&seen))
+		}
+	})
+}
+
+// sql STATEMENT: runs it on the server; its first column must be true where it returns a row.
+func runSQL(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []string) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		rows, err := conn.Query(ctx, args[0])
+		ts.Check(err)
+		got, err := pgx.CollectRows(rows, pgx.RowTo[bool])
+		ts.Check(err)
+		for _, yes := range got {
+			if !yes {
+				ts.Fatalf("not so: %s", args[0])
+			}
+		}
+	})
+}
+
+func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Context, conn *pgx.Conn)) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	own := cfg.Copy()
+	own.Database = ts.Getenv("DBNAME")
+	conn, err := pgx.ConnectConfig(ctx, own)
+	ts.Check(err)
+	defer conn.Close(ctx)
+	f(ctx, conn)
+}
+
+func TestHelpHasARealExampleForEachCommand(t *testing.T) {
+	for _, name := range []string{"race", "strategies", "explain", "report", "version"} {
+		var out, errs bytes.Buffer
+		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
+			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())
+		}
+		if !strings.Contains(out.String(), "Examples:\n  idemlab "+name) {
+			t.Errorf("%s --help has no example:\n%s", name, out.String())
+		}
+	}
+}
