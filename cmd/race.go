@@ -78,7 +78,7 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 		}
 		bar.describe(o.Strategy.Name)
 		run, err := race.Run(ctx, srv, o)
-		run.Tool.Version, run.Settings.Schema = version, f.ddlFile
+		run.Tool.Version, run.Settings.Schema = version, f.common.ddlFile
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", o.Strategy.Name, err))
 		}

@@ -49,7 +49,7 @@ type Run struct {
 	Seed       uint64    `json:"seed"`
 	Tool       Tool      `json:"tool"`
 	Server     Server    `json:"server"`
-	Settings   Settings  `json:"settings"`
+	Settings   *Settings `json:"settings,omitempty"` // of a race; explore states its bounds instead
 	Control    *Control  `json:"control,omitempty"`
 
 	Counts    *Counts        `json:"counts,omitempty"`
@@ -60,6 +60,7 @@ type Run struct {
 	Overlap   *Overlap       `json:"overlap,omitempty"`
 	Waits     *Waits         `json:"waits,omitempty"`
 	Latency   *Latency       `json:"latency,omitempty"`
+	Explore   *Explore       `json:"explore,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

@@ -54,7 +54,7 @@ func describe(srv *server.Server, o Options) results.Run {
 			Settings: info.Settings, NotDurable: info.NotDurable,
 		},
 		Tool: results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
-		Settings: results.Settings{
+		Settings: &results.Settings{
 			AttemptsPerIntent: o.Attempts, Intents: o.Intents, Rounds: o.Rounds,
 			AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
 			DeclineShare: o.Acquirer.DeclineShare, Instances: o.Instances, Pool: o.Pool,

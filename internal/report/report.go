@@ -15,6 +15,7 @@ import (
 type Style struct {
 	Width int // columns; under Narrow there is no table
 	Color bool
+	ASCII bool // no signs beyond ASCII in pictures
 }
 
 // Narrow is the width under which runs are listed one below the other.
@@ -28,6 +29,9 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		if err := body(&b, d.Runs, s); err != nil {
 			return err
 		}
+		if err := pictures(&b, d.Runs, s); err != nil {
+			return err
+		}
 		notes(&b, d.Runs)
 	}
 	verdicts(&b, d, s)
@@ -37,7 +41,19 @@ func Text(w io.Writer, d results.Document, s Style) error {
 
 // heading is one paragraph: the question and the place.
 func heading(b *strings.Builder, r results.Run) {
-	c := r.Settings
+	if c := r.Settings; c != nil {
+		raceHeading(b, r, *c)
+	} else if r.Explore != nil {
+		fmt.Fprintf(b, "%s, %s: %s\n", r.Engine, r.Scenario, r.Explore.Bounds)
+	}
+	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
+	if r.Server.NotDurable != "" {
+		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)
+	}
+	b.WriteString("\n\n")
+}
+
+func raceHeading(b *strings.Builder, r results.Run, c results.Settings) {
 	fmt.Fprintf(b, "%s, %s: %s of %s each", r.Engine, r.Scenario,
 		count(c.Intents*max(1, c.Rounds), "intent"), count(c.AttemptsPerIntent, "attempt"))
 	if c.Instances > 1 {
@@ -46,11 +62,6 @@ func heading(b *strings.Builder, r results.Run) {
 		fmt.Fprintf(b, ", pool %d", c.Pool)
 	}
 	fmt.Fprintf(b, "; the acquirer takes %s; seed %d\n", c.AcquirerLatency, r.Seed)
-	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
-	if r.Server.NotDurable != "" {
-		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)
-	}
-	b.WriteString("\n\n")
 }
 
 // body is the table where it fits and a list where it does not.
