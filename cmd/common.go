@@ -61,7 +61,7 @@ func (f *commonFlags) common(a *app) (common, error) {
 		if err != nil {
 			return c, usagef("--schema: %w", err)
 		}
-		c.ddl = string(text)
+		c.ddl = strings.TrimPrefix(string(text), "\ufeff") // a byte order mark, as some editors write it
 	}
 	c.strategies, err = strategiesOf(f.strategies)
 	return c, err

@@ -63,9 +63,6 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
-	if f.keep && srv.Info().Embedded {
-		return nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
-	}
 
 	var done atomic.Int64
 	bar := a.progress(int64(len(options)*first.Intents*first.Rounds), &done)
@@ -83,7 +80,7 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 			errs = append(errs, fmt.Errorf("%s: %w", o.Strategy.Name, err))
 		}
 		runs = append(runs, run)
-		if ctx.Err() != nil || errors.Is(err, race.ErrConnectionLost) {
+		if ctx.Err() != nil || errors.Is(err, race.ErrServerLost) {
 			break
 		}
 	}

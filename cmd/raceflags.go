@@ -40,7 +40,7 @@ func (f *raceFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.pool, "pool", 0, "connections of each instance (default: one for each attempt that falls to it)")
 	fl.Var(&f.latency, "acquirer-latency", "time the acquirer takes: 50ms, uniform:20ms,80ms or exp:50ms")
 	fl.Float64Var(&f.declines, "decline-share", 0, "share of the intents that the acquirer declines, 0 to 1")
-	fl.DurationVar(&f.timeout, "attempt-timeout", time.Minute, "give an attempt up after this time; it then counts as failed")
+	fl.DurationVar(&f.timeout, "attempt-timeout", 0, "give an attempt up after this time; it then counts as failed (default: 1m, or ten times the acquirer's)")
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.server.add(c)
 	f.output.add(c)
@@ -63,8 +63,10 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 		return nil, usagef("--instances %d: with %d attempts an intent, some would have nothing to do", f.instances, f.attempts)
 	case f.declines < 0 || f.declines > 1 || f.declines != f.declines:
 		return nil, usagef("--decline-share %v: say a share from 0 to 1", f.declines)
-	case f.timeout <= 0:
+	case f.timeout < 0:
 		return nil, usagef("--attempt-timeout %v: say more than 0", f.timeout)
+	case f.timeout > 0 && f.timeout <= f.latency.Mean():
+		return nil, usagef("--attempt-timeout %v: the acquirer takes %v, so most attempts would be given up; say more", f.timeout, f.latency.String())
 	}
 	c, err := f.common.common(a)
 	if err != nil {
@@ -74,9 +76,16 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	if pool == 0 {
 		pool = (f.attempts + f.instances - 1) / f.instances
 	}
-	self, err := os.Executable()
+	if f.keep && !f.server.options(a, 0).NamesServer() {
+		return nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
+	}
+	timeout := f.timeout
+	if timeout == 0 {
+		timeout = max(time.Minute, 10*f.latency.Mean())
+	}
+	child, err := instanceArgs()
 	if err != nil {
-		return nil, fmt.Errorf("find this program, to start instances of it: %w", err)
+		return nil, err
 	}
 	var all []race.Options
 	for _, s := range c.strategies {
@@ -85,9 +94,18 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 			Attempts: f.attempts, Intents: f.intents, Rounds: f.rounds, Instances: f.instances, Pool: pool,
 			Isolation:      c.isolation,
 			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Seed: c.seed},
-			AttemptTimeout: f.timeout, Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep,
-			Child: []string{self, instanceCommand},
+			AttemptTimeout: timeout, Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep,
+			Child: child,
 		})
 	}
 	return all, nil
+}
+
+// instanceArgs is the command line that makes this program one more instance of the service.
+func instanceArgs() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program, to start instances of it: %w", err)
+	}
+	return []string{self, instanceCommand}, nil
 }

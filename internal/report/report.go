@@ -24,6 +24,20 @@ const Narrow = 90
 // Text writes the report for people: what was run and where, a table, what there is to say about it, the verdict.
 func Text(w io.Writer, d results.Document, s Style) error {
 	var b strings.Builder
+	if isMutants(d) {
+		heading(&b, d.Runs[0])
+		mutants(&b, d, s)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	if isGrid(d) {
+		gridHeading(&b, d.Runs[0])
+		if err := grid(&b, d, s); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	if len(d.Runs) > 0 {
 		heading(&b, d.Runs[0])
 		if err := body(&b, d.Runs, s); err != nil {
@@ -33,6 +47,9 @@ func Text(w io.Writer, d results.Document, s Style) error {
 			return err
 		}
 		notes(&b, d.Runs)
+	}
+	if d.Error != nil {
+		fmt.Fprintf(&b, "\nerror: %s\n", *d.Error)
 	}
 	verdicts(&b, d, s)
 	_, err := io.WriteString(w, b.String())
@@ -44,7 +61,8 @@ func heading(b *strings.Builder, r results.Run) {
 	if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
 	} else if r.Explore != nil {
-		fmt.Fprintf(b, "%s, %s: %s\n", r.Engine, r.Scenario, r.Explore.Bounds)
+		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
+		return
 	}
 	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
 	if r.Server.NotDurable != "" {

@@ -15,10 +15,10 @@ func notes(b *strings.Builder, runs []results.Run) {
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
-		if r.Verdict == results.Held && r.Counts != nil {
+		if r.Verdict == results.Held && r.Counts != nil && r.Counts.IntentsCharged > 0 {
 			held = true
 			lines = append(lines, fmt.Sprintf("%s: 0 double charges in %s: the true share is below %.1f %% (95 %% confidence).",
-				r.Strategy, count(r.Counts.Intents, "intent"), 100*upper95(r.Counts.Intents)))
+				r.Strategy, count(r.Counts.IntentsCharged, "intent"), 100*upper95(r.Counts.IntentsCharged)))
 		}
 	}
 	if held {
@@ -90,9 +90,17 @@ func conclusion(d results.Document) string {
 	case 130:
 		return "interrupted; what was measured until then is " + string(d.Verdict)
 	case 4:
-		return "inconclusive: what was expected is neither shown nor refuted"
+		if d.Verdict == results.Inconclusive {
+			return "inconclusive: what was expected is neither shown nor refuted"
+		}
+		return string(d.Verdict) + ", but not all that was to be shown was"
 	}
-	return "none: the run could not be made"
+	for _, r := range d.Runs {
+		if r.Status == results.Complete {
+			return string(d.Verdict) + ", but the command did not come to its end"
+		}
+	}
+	return "none: the run did not come to its end"
 }
 
 // several keeps the last line honest where runs differ: "violated" alone would hide the one that held.

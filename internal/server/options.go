@@ -37,6 +37,9 @@ func checkOptions(o Options, src source) error {
 	return nil
 }
 
+// NamesServer says whether the options or the environment name a server of the user's, so that none of our own is started.
+func (o Options) NamesServer() bool { return chooseSource(o.DSN, o.Environ).name != SourceEmbedded }
+
 // withoutSource says how to get past a source, for the end of a sentence.
 func withoutSource(src source) string {
 	switch src.name {
