@@ -26,6 +26,7 @@ func imports() map[string][]string {
 		"internal/acquirer":          {"scenarios"},
 		"internal/check":             low,
 		"internal/lockwait":          low,
+		"internal/mutate":            {"scenarios"},
 		"internal/schedule":          low,
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
@@ -38,8 +39,8 @@ func imports() map[string][]string {
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/report",
-			"internal/schedule", "internal/server"),
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
+			"internal/schedule", "internal/server", "internal/tables"),
 	}
 }
 
