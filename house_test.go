@@ -30,6 +30,7 @@ func imports() map[string][]string {
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
+		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
 		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait",
@@ -39,7 +40,7 @@ func imports() map[string][]string {
 		"internal/report": low,
 
 		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/report",
-			"internal/schedule", "internal/server"),
+			"internal/schedule", "internal/server", "internal/spec"),
 	}
 }
 

@@ -1,0 +1,299 @@
+package spec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// running is a step that was sent.
+type running struct {
+	Turn
+	place
+	targets []int // for each marker: the notices that its step's session must have sent
+}
+
+// permutation is one order while it is run. It follows isolationtester's own procedure (run_permutation, try_complete_step and
+// try_complete_steps in isolationtester.c), because what is printed when depends on it.
+type permutation struct {
+	*lab
+	out     bytes.Buffer
+	waiting []*session // that were reported as waiting, in that order
+	events  int        // steps done and notices heard: whether anything has moved
+	outcome Outcome
+	why     string
+}
+
+// impossibleError says why an order cannot happen.
+type impossibleError struct{ why string }
+
+func (e *impossibleError) Error() string { return "this order cannot happen: " + e.why }
+
+func (l *lab) permutation() *permutation {
+	p := &permutation{lab: l}
+	for _, s := range l.sessions {
+		s.hear = func(m *pgproto3.NoticeResponse) {
+			notice(&p.out, s.name, m)
+			p.events++
+		}
+	}
+	return p
+}
+
+// begin runs the setups.
+func (p *permutation) begin(ctx context.Context) error {
+	for _, sql := range p.spec.Setup {
+		if err := p.must(ctx, p.control, "setup", sql); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.sessions {
+		if sql := p.spec.Sessions[i].Setup; sql != "" {
+			if err := p.must(ctx, s, "setup of session "+quote(s.name), sql); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *permutation) must(ctx context.Context, s *session, what, sql string) error {
+	r, err := p.exec(ctx, s, sql)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	case r.err != "":
+		return fmt.Errorf("%s failed: %s", what, r.err)
+	case r.empty:
+		return fmt.Errorf("%s holds no statement: leave it out", what)
+	}
+	r.print(&p.out)
+	return nil
+}
+
+// take begins a step, reports it as done or waiting, and then those that have waited and that it may have freed.
+func (p *permutation) take(ctx context.Context, t Turn) error {
+	at := p.places[t.Step]
+	s := p.sessions[at.session]
+	if err := s.send(at.step.SQL); err != nil {
+		return err
+	}
+	s.active = &running{Turn: t, place: at}
+	for _, m := range t.Markers {
+		target := 0
+		if m.Kind == UntilNotices {
+			target = m.Notices + p.sessions[p.places[m.Step].session].notices
+		}
+		s.active.targets = append(s.active.targets, target)
+	}
+	waits, err := p.try(ctx, s, true, true)
+	if err == nil {
+		err = p.tryAll(ctx, true)
+	}
+	if waits {
+		p.waiting = append(p.waiting, s)
+	}
+	return err
+}
+
+// ready waits until a session's last step is done, for the next to begin.
+func (p *permutation) ready(ctx context.Context, s *session) error {
+	began := time.Now()
+	for s.active != nil {
+		events := p.events
+		waits, err := p.try(ctx, s, false, false)
+		if err != nil {
+			return err
+		}
+		if !waits {
+			p.waiting = slices.DeleteFunc(p.waiting, func(other *session) bool { return other == s })
+		}
+		if err := p.tryAll(ctx, true); err != nil {
+			return err
+		}
+		if s.active == nil || p.events != events {
+			continue
+		}
+		// Only markers hold the step back now. Nothing will come of it when all others are held back or hopeless as well.
+		if stuck, err := p.allStuck(ctx); err != nil {
+			return err
+		} else if stuck || time.Since(began) > 2*p.options.Limit {
+			return fmt.Errorf("step %s is held back by its markers for good", s.active.Turn)
+		}
+	}
+	return nil
+}
+
+// finish waits for the steps that are still under way.
+func (p *permutation) finish(ctx context.Context) error {
+	if err := p.tryAll(ctx, false); err != nil {
+		return err
+	}
+	if len(p.waiting) > 0 {
+		return errors.New("failed to complete permutation due to mutually-blocking steps: " + p.underWay())
+	}
+	return nil
+}
+
+func (p *permutation) underWay() string {
+	var all []string
+	for _, s := range p.waiting {
+		all = append(all, s.active.Turn.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// tryAll looks at the steps that wait, in order. One that markers held back may be freed by one behind it, so it starts over for
+// as long as anything moves.
+func (p *permutation) tryAll(ctx context.Context, mayBlock bool) error {
+	for {
+		events, held := p.events, false
+		for i := 0; i < len(p.waiting); {
+			s := p.waiting[i]
+			waits, err := p.try(ctx, s, false, mayBlock)
+			if err != nil {
+				return err
+			}
+			if waits {
+				held = held || len(s.active.Markers) > 0
+				i++
+			} else {
+				p.waiting = slices.Delete(p.waiting, i, i+1)
+			}
+		}
+		if !held || p.events == events {
+			return nil
+		}
+	}
+}
+
+// try waits until a session's step is done, and reports it; or, where it may block, until it does. It says whether the step is
+// still under way.
+func (p *permutation) try(ctx context.Context, s *session, first, mayBlock bool) (waits bool, err error) {
+	if first && slices.ContainsFunc(s.active.Markers, func(m Marker) bool { return m.Kind == Once }) {
+		p.sayWaiting(s)
+		return true, nil
+	}
+	blocked, err := p.await(ctx, s, mayBlock)
+	if err != nil {
+		return true, err
+	}
+	if blocked || p.held(s.active) {
+		if first {
+			p.sayWaiting(s)
+		}
+		return true, nil
+	}
+	return false, p.report(ctx, s, first)
+}
+
+// await waits for a step's first result, or until the server says that another session is in its way.
+func (p *permutation) await(ctx context.Context, s *session, mayBlock bool) (blocked bool, err error) {
+	began, stuck, cancelled := time.Now(), 0, false
+	for {
+		busy, err := s.busy()
+		if err != nil || !busy {
+			return false, err
+		}
+		if some, err := s.fill(ctx, poll); err != nil {
+			return false, err
+		} else if some {
+			continue
+		}
+		w, err := p.watcher.look(ctx, p.sessions)
+		if err != nil {
+			return false, err
+		}
+		if len(s.inbox) > 0 {
+			continue
+		}
+		ran := time.Since(began)
+		if mayBlock && w.blocked(s.number, ran) {
+			// What it said before it began to wait has been sent by then, and is printed first.
+			if some, err := s.fill(ctx, lastLook); err != nil || !some {
+				return true, err
+			}
+			continue
+		}
+		// The sessions are asked about one after another: only what a second look confirms was true at one moment.
+		if stuck++; mayBlock || p.watcher.timeouts || !w.stuck(s.number) {
+			stuck = 0
+		}
+		switch {
+		case cancelled && ran > 2*p.options.Limit:
+			return false, fmt.Errorf("step %s timed out after %d seconds", quote(s.active.Step), int(ran.Seconds()))
+		case cancelled:
+		case stuck >= 2:
+			cancelled = true
+			err = p.give(ctx, s, w)
+		case ran > p.options.Limit:
+			cancelled = true
+			p.outcome, p.why = CutOff, fmt.Sprintf("step %s took longer than %v", quote(s.active.Step), p.options.Limit)
+			err = p.sayCancel(ctx, s, ran)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// give gives up on a step that nobody can free.
+func (p *permutation) give(ctx context.Context, s *session, w waits) error {
+	why := p.describe(s, w)
+	if p.options.Impossible == Skip {
+		return &impossibleError{why}
+	}
+	p.outcome, p.why = Cancelled, why
+	return p.sayCancel(ctx, s, p.options.Limit)
+}
+
+func (p *permutation) describe(s *session, w waits) string {
+	var names []string
+	for _, j := range w[s.number].on {
+		if name := quote(p.sessions[j].name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return fmt.Sprintf("step %s of session %s waits for session %s, which can only be freed by a later step",
+		quote(s.active.Step), quote(s.name), strings.Join(names, ", "))
+}
+
+// allStuck says that no step that is under way will ever be reported.
+func (p *permutation) allStuck(ctx context.Context) (bool, error) {
+	if p.watcher.timeouts {
+		return false, nil
+	}
+	w, err := p.watcher.look(ctx, p.sessions)
+	if err != nil {
+		return false, err
+	}
+	for i, s := range p.sessions {
+		if w[i].running && !w.hopeless(i) || len(s.inbox) > 0 && s.complete == nil {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// held says whether markers keep a step from being reported as done.
+func (p *permutation) held(r *running) bool {
+	for i, m := range r.Markers {
+		switch m.Kind {
+		case UntilDone:
+			if other := p.sessions[p.places[m.Step].session].active; other != nil && other.Step == m.Step {
+				return true
+			}
+		case UntilNotices:
+			if p.sessions[p.places[m.Step].session].notices < r.targets[i] {
+				return true
+			}
+		}
+	}
+	return false
+}
