@@ -116,7 +116,7 @@ func (p *permutation) choose(ctx context.Context, b *branch) (int, error) {
 // ends the order.
 func (p *permutation) candidates(ctx context.Context, taken []int) ([]int, error) {
 	w := make(waits, len(p.sessions))
-	if len(p.waiting) > 0 && !p.watcher.timeouts {
+	if len(p.waiting) > 0 {
 		var err error
 		if w, err = p.watcher.look(ctx, p.sessions); err != nil {
 			return nil, err

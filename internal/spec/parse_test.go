@@ -96,6 +96,22 @@ func TestUnusedSteps(t *testing.T) {
 	}
 }
 
+func TestWriteKeepsTheSpecsOfTestdata(t *testing.T) {
+	for name, text := range files(t) {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := Write(&out, s); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if again, err := Parse(out.String()); err != nil || !reflect.DeepEqual(again, s) {
+			t.Errorf("%s: %v\n%s", name, err, &out)
+		}
+	}
+}
+
 // What is written reads back as the same spec, whatever the names and the SQL.
 func TestWriteAndParseAreInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -195,7 +195,7 @@ func (p *permutation) try(ctx context.Context, s *session, first, mayBlock bool)
 
 // await waits for a step's first result, or until the server says that another session is in its way.
 func (p *permutation) await(ctx context.Context, s *session, mayBlock bool) (blocked bool, err error) {
-	began, stuck, cancelled := time.Now(), 0, false
+	patience := patience{began: time.Now()}
 	for {
 		busy, err := s.busy()
 		if err != nil || !busy {
@@ -213,34 +213,53 @@ func (p *permutation) await(ctx context.Context, s *session, mayBlock bool) (blo
 		if len(s.inbox) > 0 {
 			continue
 		}
-		ran := time.Since(began)
-		if mayBlock && w.blocked(s.number, ran) {
+		if mayBlock && w.blocked(s.number, time.Since(patience.began)) {
 			// What it said before it began to wait has been sent by then, and is printed first.
 			if some, err := s.fill(ctx, lastLook); err != nil || !some {
 				return true, err
 			}
 			continue
 		}
-		// The sessions are asked about one after another: only what a second look confirms was true at one moment.
-		if stuck++; mayBlock || p.watcher.timeouts || !w.stuck(s.number) {
-			stuck = 0
-		}
-		switch {
-		case cancelled && ran > 2*p.options.Limit:
-			return false, fmt.Errorf("step %s timed out after %d seconds", quote(s.active.Step), int(ran.Seconds()))
-		case cancelled:
-		case stuck >= 2:
-			cancelled = true
-			err = p.give(ctx, s, w)
-		case ran > p.options.Limit:
-			cancelled = true
-			p.outcome, p.why = CutOff, fmt.Sprintf("step %s took longer than %v", quote(s.active.Step), p.options.Limit)
-			err = p.sayCancel(ctx, s, ran)
-		}
-		if err != nil {
+		stuck := patience.confirm(!mayBlock && w.stuck(s.number))
+		if err := p.lose(ctx, s, w, &patience, stuck); err != nil {
 			return false, err
 		}
 	}
+}
+
+// patience is what one wait has seen so far.
+type patience struct {
+	began     time.Time
+	stuck     int // looks in a row that found the step stuck
+	cancelled bool
+}
+
+// confirm says whether a step was stuck at two looks in a row. The server is asked about one session after another: only what a
+// second look confirms was true of all of them at one moment.
+func (p *patience) confirm(stuck bool) bool {
+	if p.stuck++; !stuck {
+		p.stuck = 0
+	}
+	return p.stuck >= 2
+}
+
+// lose ends a wait that nobody can end, or that has lasted too long.
+func (p *permutation) lose(ctx context.Context, s *session, w waits, patience *patience, stuck bool) error {
+	ran := time.Since(patience.began)
+	switch {
+	case patience.cancelled && ran > 2*p.options.Limit:
+		return fmt.Errorf("step %s timed out after %d seconds", quote(s.active.Step), int(ran.Seconds()))
+	case patience.cancelled:
+		return nil
+	case stuck:
+		patience.cancelled = true
+		return p.give(ctx, s, w)
+	case ran > p.options.Limit:
+		patience.cancelled = true
+		p.outcome, p.why = CutOff, fmt.Sprintf("step %s took longer than %v", quote(s.active.Step), p.options.Limit)
+		return p.sayCancel(ctx, s, ran)
+	}
+	return nil
 }
 
 // give gives up on a step that nobody can free.
@@ -266,9 +285,6 @@ func (p *permutation) describe(s *session, w waits) string {
 
 // allStuck says that no step that is under way will ever be reported.
 func (p *permutation) allStuck(ctx context.Context) (bool, error) {
-	if p.watcher.timeouts {
-		return false, nil
-	}
 	w, err := p.watcher.look(ctx, p.sessions)
 	if err != nil {
 		return false, err

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,6 +222,35 @@ func TestCancelledRunLeavesNothingBehind(t *testing.T) {
 		t.Error(err)
 	}
 	for count("") > 0 { // backends end a moment after their connections
+	}
+}
+
+// A time limit that really passes leaves the question open.
+func TestSlowStepIsInconclusive(t *testing.T) {
+	s, err := Parse("# invariant: SELECT 1 WHERE false\nsession s step a { SELECT pg_sleep(60); }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), servertest.Schema(t, "").Config(), s, Options{Limit: 50 * time.Millisecond})
+	if err != nil || r.Verdict != results.Inconclusive || r.Count(CutOff) != 1 {
+		t.Errorf("%v, %s, %+v", err, r.Verdict, r.Orders)
+	}
+}
+
+// b gives up waiting by itself, so it can go on while a holds the lock. a cannot: it has no limit.
+func TestTimeLimitMakesOrdersPossible(t *testing.T) {
+	r := mustRun(t, `session a step a1 { SELECT pg_advisory_lock(4005); } step a2 { SELECT pg_advisory_unlock(4005); }
+session b setup { SET lock_timeout = '30ms'; } step b1 { SELECT pg_advisory_lock(4005); } step b2 { SELECT pg_advisory_unlock_all(); }`, Options{})
+	var got []string
+	for _, o := range r.Orders {
+		got = append(got, fmt.Sprint(o.Permutation, o.Outcome == Complete))
+	}
+	want := []string{
+		"permutation a1 a2 b1 b2 true", "permutation a1 b1 a2 b2 true", "permutation a1 b1 b2 a2 true",
+		"permutation b1 a1 b2 a2 true", "permutation b1 b2 a1 a2 true",
+	}
+	if !slices.Equal(got, want) {
+		t.Error(strings.Join(got, "\n"))
 	}
 }
 

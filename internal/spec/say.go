@@ -12,6 +12,9 @@ import (
 var errMidStep = errors.New("it was reported as done on its first result, and a later statement of the same step waits for a session " +
 	"that only a later step can free: give that statement a step of its own")
 
+// errLeftOpen is about a setup or teardown behind a session that has no further step: isolationtester waits there without any limit.
+var errLeftOpen = errors.New("it waits for a lock that an idle session holds: end that session's transaction, in a step or in its teardown")
+
 func (p *permutation) sayWaiting(s *session) {
 	fmt.Fprintf(&p.out, "step %s: %s <waiting ...>\n", s.active.Step, s.active.step.SQL)
 }
@@ -67,10 +70,9 @@ func (l *lab) exec(ctx context.Context, s *session, sql string) (*result, error)
 	if err := s.send(sql); err != nil {
 		return nil, err
 	}
-	stuck := fmt.Errorf("it waits for a lock that an idle session holds: end that session's transaction, in a step or in its teardown")
 	last := &result{empty: true}
 	for {
-		r, err := s.result(ctx, l.unlessStuck(s, stuck))
+		r, err := s.result(ctx, l.unlessStuck(s, errLeftOpen))
 		if err != nil {
 			return nil, err
 		}
@@ -83,17 +85,14 @@ func (l *lab) exec(ctx context.Context, s *session, sql string) (*result, error)
 
 // unlessStuck gives a check for use while a session's answer is waited for: it fails when that answer provably cannot come.
 func (l *lab) unlessStuck(s *session, problem error) func(context.Context) error {
-	seen := 0
+	var patience patience
 	return func(ctx context.Context) error {
 		all := append(l.sessions[:len(l.sessions):len(l.sessions)], l.control)
 		w, err := l.watcher.look(ctx, all)
 		if err != nil {
 			return err
 		}
-		if seen++; l.watcher.timeouts || !w.stuck(s.number) {
-			seen = 0
-		}
-		if seen >= 2 { // see await
+		if patience.confirm(w.stuck(s.number)) {
 			return problem
 		}
 		return nil

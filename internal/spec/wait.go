@@ -14,6 +14,8 @@ import (
 // wait is what one session is up to, as the server and its messages tell.
 type wait struct {
 	running bool  // it has a statement that the server has not finished
+	limited bool  // a time limit may end its statements
+	expires bool  // a time limit may end its transactions while it is idle
 	on      []int // sessions in its way
 }
 
@@ -21,13 +23,18 @@ type wait struct {
 type waits []wait
 
 // hopeless says that a session cannot go on unless somebody is given a further step: one that is in its way is idle, or hopeless
-// itself. Nothing of this is a matter of time. Two that wait for each other are not hopeless: the server's deadlock detector will
-// free one of them.
-func (w waits) hopeless(i int) bool {
-	if !w[i].running || w.inCycle(i) {
+// itself. Nothing of this is a matter of time. Two that wait for each other are not hopeless, because the server's deadlock detector
+// will free one of them; nor is whoever waits within a time limit, or for an idle transaction that has one.
+func (w waits) hopeless(i int) bool { return w.stands(i, true) }
+
+// stands is hopeless, but takes time limits into account only when told to.
+func (w waits) stands(i int, limits bool) bool {
+	if !w[i].running || limits && w[i].limited || w.inCycle(i) {
 		return false
 	}
-	return slices.ContainsFunc(w[i].on, func(j int) bool { return !w[j].running || w.hopeless(j) })
+	return slices.ContainsFunc(w[i].on, func(j int) bool {
+		return !w[j].running && !(limits && w[j].expires) || w.stands(j, limits)
+	})
 }
 
 // inCycle says whether a session waits for itself, by way of others.
@@ -62,7 +69,7 @@ func (w waits) blocked(i int, ran time.Duration) bool {
 	switch {
 	case len(w[i].on) == 0:
 		return false
-	case w.hopeless(i):
+	case w.stands(i, false): // a time limit, if there is one, has not struck yet
 		return true
 	case w.inCycle(i):
 		return ran >= isolationtesterLook
@@ -72,23 +79,26 @@ func (w waits) blocked(i int, ran time.Duration) bool {
 }
 
 const (
-	poll                = 2 * time.Millisecond  // between two looks at the server while a step has not answered
-	lastLook            = 5 * time.Millisecond  // for messages that were sent before a wait that the server reports
-	isolationtesterLook = 10 * time.Millisecond // between two looks of isolationtester's
-	passing             = 100 * time.Millisecond
+	poll                = 2 * time.Millisecond   // between two looks at the server while a step has not answered
+	lastLook            = 5 * time.Millisecond   // for messages that were sent before a wait that the server reports
+	isolationtesterLook = 10 * time.Millisecond  // between two looks of isolationtester's
+	passing             = 100 * time.Millisecond // for a wait that may end by itself to do so; see blocked
 )
 
 // watcher asks the server who waits for whom, on a connection of its own.
 type watcher struct {
 	conn *pgx.Conn
-	// timeouts says that a wait may end by itself, because the spec or the server sets a time limit. No order is then called
-	// impossible before isolationtester's own limit.
-	timeouts bool
+	// limited and expires say it of each session, and behind them of the control connection. Where there is hope of that kind, no order is
+	// called impossible before isolationtester's own limit.
+	limited, expires []bool
 }
 
-// timeLimits are the settings that end waits: the waiter's statement, or the transaction that it waits for.
-func timeLimits() []string {
-	return []string{"lock_timeout", "statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout"}
+// The settings that end a wait: the waiter's statement, or the transaction that it waits for.
+func statementLimits() []string {
+	return []string{"lock_timeout", "statement_timeout", "transaction_timeout"}
+}
+func idleLimits() []string {
+	return []string{"idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout"}
 }
 
 func watch(ctx context.Context, cfg *pgx.ConnConfig, s Spec) (*watcher, error) {
@@ -97,26 +107,30 @@ func watch(ctx context.Context, cfg *pgx.ConnConfig, s Spec) (*watcher, error) {
 		return nil, fmt.Errorf("connect to watch the locks: %w", err)
 	}
 	w := &watcher{conn: conn}
-	err = conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_settings WHERE name = ANY ($1) AND setting <> '0')`, timeLimits()).Scan(&w.timeouts)
+	var limited, expires bool
+	err = conn.QueryRow(ctx, `
+		SELECT coalesce(bool_or(name = ANY ($1)), false), coalesce(bool_or(name = ANY ($2)), false)
+		  FROM pg_settings WHERE name LIKE '%\_timeout' AND setting <> '0'`, statementLimits(), idleLimits()).Scan(&limited, &expires)
 	if err != nil {
 		_ = conn.Close(context.WithoutCancel(ctx))
 		return nil, fmt.Errorf("ask for the server's time limits: %w", err)
 	}
-	w.timeouts = w.timeouts || s.setsTimeLimit()
+	w.limited, w.expires = s.mentions(statementLimits(), limited), s.mentions(idleLimits(), expires)
 	return w, nil
 }
 
-// setsTimeLimit looks for the settings' names in the spec. \b keeps deadlock_timeout out, which ends no wait but a deadlock's.
-func (s Spec) setsTimeLimit() bool {
-	limit := regexp.MustCompile(`(?i)\b(` + strings.Join(timeLimits(), "|") + `)\b`)
-	texts := append(slices.Clone(s.Setup), s.Teardown)
-	for _, session := range s.Sessions {
-		texts = append(texts, session.Setup, session.Teardown)
-		for _, step := range session.Steps {
-			texts = append(texts, step.SQL)
-		}
+// mentions looks for settings' names in the SQL: in a session's own, or in the setup, which may set them for all, or in a
+// function. \b keeps deadlock_timeout out, which ends no wait but a deadlock's.
+func (s Spec) mentions(settings []string, all bool) []bool {
+	limit := regexp.MustCompile(`(?i)\b(` + strings.Join(settings, "|") + `)\b`)
+	all = all || slices.ContainsFunc(append(slices.Clone(s.Setup), s.Teardown), limit.MatchString)
+	found := make([]bool, len(s.Sessions)+1)
+	found[len(s.Sessions)] = all
+	for i, session := range s.Sessions {
+		found[i] = all || limit.MatchString(session.Setup) || limit.MatchString(session.Teardown) ||
+			slices.ContainsFunc(session.Steps, func(step Step) bool { return limit.MatchString(step.SQL) })
 	}
-	return slices.ContainsFunc(texts, limit.MatchString)
+	return found
 }
 
 // look asks for the sessions that have a statement running. Messages are fetched first: a session that has finished counts as
@@ -133,6 +147,7 @@ func (w *watcher) look(ctx context.Context, sessions []*session) (waits, error) 
 			}
 		}
 		byPID[s.conn.PID()] = i
+		found[i].limited, found[i].expires = w.limited[i], w.expires[i]
 		if found[i].running = s.waiting; s.waiting {
 			ask = append(ask, int32(s.conn.PID()))
 		}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -24,6 +25,10 @@ func TestWhoIsHopeless(t *testing.T) {
 		{name: "behind a deadlock", w: waits{on(1), on(2), on(1)}, afterGrace: true},
 		{name: "behind a deadlock and somebody idle", w: waits{on(1, 3), on(2), on(1), idle}, hopeless: true, now: true, after10: true, afterGrace: true},
 		{name: "a third is at work", w: waits{on(1), idle, on()}, hopeless: true, now: true, after10: true, afterGrace: true},
+		{name: "within a time limit", w: waits{{running: true, limited: true, on: []int{1}}, idle}, now: true, after10: true, afterGrace: true},
+		{name: "for somebody whose idle time is limited", w: waits{on(1), {expires: true}}, now: true, after10: true, afterGrace: true},
+		{name: "for two, one with limited idle time", w: waits{on(1, 2), {expires: true}, idle}, hopeless: true, stuck: true, now: true, after10: true, afterGrace: true},
+		{name: "for somebody idle with a limit on statements", w: waits{on(1), {limited: true}}, hopeless: true, stuck: true, now: true, after10: true, afterGrace: true},
 		{name: "all wait for one", w: waits{on(2), on(2, 0), idle}, hopeless: true, stuck: true, now: true, after10: true, afterGrace: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,13 +50,17 @@ func TestWhoIsHopeless(t *testing.T) {
 	}
 }
 
-func TestSetsTimeLimit(t *testing.T) {
+func TestTimeLimits(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"SET lock_timeout = 1": true, "SET LOCAL Statement_Timeout = 1": true, "SET deadlock_timeout = 1": false, "SELECT my_lock_timeout": false,
 	} {
-		s := Spec{Sessions: []Session{{Steps: []Step{{"a", sql}}}}}
-		if s.setsTimeLimit() != want {
-			t.Error(sql)
+		s := Spec{Sessions: []Session{{}, {Steps: []Step{{"a", sql}}}}}
+		if got := s.mentions(statementLimits(), false); !slices.Equal(got, []bool{false, want, false}) {
+			t.Error(sql, got)
+		}
+		s.Setup = []string{sql}
+		if got := s.mentions(statementLimits(), false); !slices.Equal(got, []bool{want, want, want}) {
+			t.Error("setup", sql, got)
 		}
 	}
 }
