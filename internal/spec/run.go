@@ -55,6 +55,9 @@ type lab struct {
 
 // Run runs the spec's permutations, or all orders of its steps when it names none, each on a fresh setup, on connections of its
 // own made from cfg. The result says what is known by then also when there is an error.
+//
+// An order is run once. Where PostgreSQL itself leaves open what happens in it, such as which of two waiters gets a row that has changed
+// meanwhile, one of the outcomes is seen.
 func Run(ctx context.Context, cfg *pgx.ConnConfig, s Spec, o Options) (Result, error) {
 	if err := s.check(nil); err != nil {
 		return Result{}, err
