@@ -2,7 +2,8 @@
 -- Source of names and statuses: article 1, section 3, "Na prática, com SQL".
 --
 -- Every run creates a schema of its own, runs this file inside it, and drops it at the end.
--- Hand the lab another file with --schema; it must create `cobranca` with these columns.
+-- Hand the lab another file with --schema; it must create `cobranca` with these columns. What stands below it is for
+-- some strategies only, and a file for the others may leave it out.
 
 CREATE TABLE cobranca (
     -- Advances with every INSERT, also with a refused one: gaps are normal, and no business number.
@@ -31,4 +32,14 @@ CREATE TABLE cobranca (
     -- For strategies that do without it, the lab drops it and puts a plain index in its place, so that looking up
     -- stays as fast and only the refusal is gone.
     CONSTRAINT uq_cobranca_idempotency_key UNIQUE (idempotency_key)
+);
+
+-- The order that is paid for. Locking and versioning need a row that is there already, and before the first charge the
+-- charge is not: strategies that lock (SELECT … FOR UPDATE) or version take the order's row instead, and with it hold up
+-- every other charge of the order. Its row is there before the first attempt, as in any shop.
+CREATE TABLE pedido (
+    id     bigint PRIMARY KEY,
+
+    -- Optimistic locking: whoever writes raises it by one, and only if it is still what was read.
+    versao bigint NOT NULL DEFAULT 0
 );

@@ -26,6 +26,10 @@ type Strategy struct {
 	// A strategy that runs without its constraint, and is wrong then, does not list it: the run must find out.
 	Needs []string
 
+	// Prepare makes what must be there before an intent's first attempt, such as the order's row. It may be called again for
+	// the same intent, or for another one of the same order. Nil for most.
+	Prepare func(ctx context.Context, db DB, req Request) error
+
 	// New makes the handler of one service instance. What an instance shares among its attempts lives in the closure.
 	New func(Env) Handler
 }

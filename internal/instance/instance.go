@@ -32,8 +32,9 @@ type Config struct {
 
 // Instance answers attempts. It is safe for concurrent use.
 type Instance struct {
-	pool   *pgxpool.Pool
-	handle scenarios.Handler
+	pool     *pgxpool.Pool
+	strategy scenarios.Strategy
+	handle   scenarios.Handler
 }
 
 // Open connects the whole pool. It returns an error where the server refuses a connection.
@@ -53,7 +54,7 @@ func Open(ctx context.Context, c Config) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open pool of %d: %w", c.Pool, err)
 	}
-	return &Instance{pool: pool, handle: c.Strategy.New(newEnv(c.Seed))}, nil
+	return &Instance{pool: pool, strategy: c.Strategy, handle: c.Strategy.New(newEnv(c.Seed))}, nil
 }
 
 // Close ends the connections; it waits for attempts that still hold one.
@@ -107,6 +108,9 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		// The key must be new in the table, whoever else warms up: a backend's pid is its own.
 		pid := c.Conn().PgConn().PID()
 		req := scenarios.Request{Key: fmt.Sprintf("warm-up-%d", pid), OrderID: -int64(pid) - 1, AmountCents: 1}
+		if err := Prepare(ctx, c.Conn(), i.strategy, req); err != nil {
+			return fmt.Errorf("warm up: %w", err)
+		}
 		for range 2 {
 			if _, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req); err != nil {
 				return fmt.Errorf("warm up: %w", err)

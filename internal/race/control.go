@@ -53,11 +53,14 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 		return 0, fmt.Errorf("connect to watch for waiters: %w", err)
 	}
 	defer watch.Close(context.WithoutCancel(ctx))
+	it := newIntent(o.Seed, 0, 0)
+	if err := instance.Prepare(ctx, watch, s, it.req); err != nil {
+		return 0, err
+	}
 
 	acq := acquirer.New(acquirer.Options{})
 	gate := acq.Hold()
 	defer gate.Open()
-	it := newIntent(o.Seed, 0, 0)
 	answered := make(chan instance.Record, 2)
 	limited, cancel := context.WithTimeout(ctx, o.AttemptTimeout)
 	defer cancel()

@@ -34,11 +34,16 @@ type outcome struct {
 }
 
 // race runs every round. An intent that was interrupted is left out whole: half of it proves nothing.
-func (ev *evidence) race(ctx context.Context, t *team) error {
+func (ev *evidence) race(ctx context.Context, schema *server.Schema, t *team) error {
 	o := ev.options
+	aside, err := pgx.ConnectConfig(ctx, schema.Config())
+	if err != nil {
+		return fmt.Errorf("connect to prepare the intents: %w", err)
+	}
+	defer aside.Close(context.WithoutCancel(ctx))
 	for round := range o.Rounds {
 		for i := range o.Intents {
-			out, err := o.raceIntent(ctx, t, newIntent(o.Seed, round*o.Intents+i+1, round))
+			out, err := o.raceIntent(ctx, aside, t, newIntent(o.Seed, round*o.Intents+i+1, round))
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -54,7 +59,10 @@ func (ev *evidence) race(ctx context.Context, t *team) error {
 	return nil
 }
 
-func (o Options) raceIntent(ctx context.Context, t *team, it intent) (outcome, error) {
+func (o Options) raceIntent(ctx context.Context, aside *pgx.Conn, t *team, it intent) (outcome, error) {
+	if err := instance.Prepare(ctx, aside, o.Strategy, it.req); err != nil {
+		return outcome{}, err
+	}
 	requests := make([]scenarios.Request, o.Attempts)
 	for i := range requests {
 		requests[i] = it.req

@@ -126,7 +126,7 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *evidence, 
 		return nil, err
 	}
 	ev := &evidence{options: o}
-	raceErr := ev.race(ctx, team)
+	raceErr := ev.race(ctx, schema, team)
 	samples, sampleErr := sampler.Stop()
 	ev.samples, ev.ledger = samples, acq.Counts()
 	if raceErr != nil {
