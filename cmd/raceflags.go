@@ -29,7 +29,7 @@ type raceFlags struct {
 	instances, pool            int
 	latency                    acquirer.Latency
 	declines                   float64
-	timeout                    time.Duration
+	timeout, lease             time.Duration
 	isolation, expect, ddlFile string
 	seed                       uint64
 	keep                       bool
@@ -48,6 +48,7 @@ func (f *raceFlags) add(c *cobra.Command) {
 	fl.Var(&f.latency, "acquirer-latency", "time the acquirer takes: 50ms, uniform:20ms,80ms or exp:50ms")
 	fl.Float64Var(&f.declines, "decline-share", 0, "share of the intents that the acquirer declines, 0 to 1")
 	fl.DurationVar(&f.timeout, "attempt-timeout", time.Minute, "give an attempt up after this time; it then counts as failed")
+	fl.DurationVar(&f.lease, "lease", 0, "length of a claim's lease, in strategies that lease (default: each one's own)")
 	fl.StringVar(&f.isolation, "isolation", string(pgx.ReadCommitted), "default isolation level of the attempts: "+strings.Join(isolationNames(), ", "))
 	fl.StringVar(&f.expect, "expect", string(check.ExpectClaim), "what exit code 0 means: claim (what each strategy says of itself), held or violated")
 	fl.StringVar(&f.ddlFile, "schema", "", "SQL file in place of the embedded schema.sql")
@@ -83,6 +84,8 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 		return nil, usagef("--decline-share %v: say a share from 0 to 1", f.declines)
 	case f.timeout <= 0:
 		return nil, usagef("--attempt-timeout %v: say more than 0", f.timeout)
+	case f.lease < 0:
+		return nil, usagef("--lease %v: say 0 or more", f.lease)
 	}
 	isolation, err := isolationOf(f.isolation)
 	if err != nil {
@@ -115,7 +118,7 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 			Attempts: f.attempts, Intents: f.intents, Rounds: f.rounds, Instances: f.instances, Pool: pool,
 			Isolation:      isolation,
 			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Seed: f.seed},
-			AttemptTimeout: f.timeout, Seed: f.seed, Expect: expect, DDL: ddl, Keep: f.keep,
+			AttemptTimeout: f.timeout, Lease: f.lease, Seed: f.seed, Expect: expect, DDL: ddl, Keep: f.keep,
 			Child: []string{self, instanceCommand},
 		})
 	}

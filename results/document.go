@@ -94,6 +94,7 @@ type Settings struct {
 	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"` // the mean
 	AcquirerLatency   string  `json:"acquirer_latency"`    // as typed
 	DeclineShare      float64 `json:"decline_share"`
+	LeaseMS           float64 `json:"lease_ms,omitempty"` // as set; absent where each strategy has its own
 	Instances         int     `json:"instances"`
 	Pool              int     `json:"pool"`             // connections of each instance
 	Schema            string  `json:"schema,omitempty"` // the file given with --schema

@@ -100,6 +100,8 @@ var ErrOutcomeUnknown = errors.New("acquirer: outcome unknown")
 type Env struct {
 	Now  func() time.Time
 	Seed uint64
+	// Lease is how long a claim is its worker's own, for strategies that lease; 0 is each one's own default.
+	Lease time.Duration
 	// Lock takes the instance's mutex of that name and returns its release. Waiting outside PostgreSQL goes through it, so
 	// that an engine can see it. It fails when ctx ends first.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)

@@ -28,6 +28,7 @@ type Config struct {
 	Isolation pgx.TxIsoLevel  // default_transaction_isolation of each connection
 	Strategy  scenarios.Strategy
 	Seed      uint64
+	Lease     time.Duration // scenarios.Env.Lease
 }
 
 // Instance answers attempts. It is safe for concurrent use.
@@ -54,20 +55,24 @@ func Open(ctx context.Context, c Config) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open pool of %d: %w", c.Pool, err)
 	}
-	return &Instance{pool: pool, strategy: c.Strategy, handle: c.Strategy.New(newEnv(c.Seed))}, nil
+	return &Instance{pool: pool, strategy: c.Strategy, handle: c.Strategy.New(newEnv(c.Seed, c.Lease))}, nil
 }
 
 // Close ends the connections; it waits for attempts that still hold one.
 func (i *Instance) Close() { i.pool.Close() }
 
 // newEnv is what the service runs in outside the explorer: the real clock, and a mutex of the process for each name.
-func newEnv(seed uint64) scenarios.Env {
+func newEnv(seed uint64, lease time.Duration) scenarios.Env {
 	var mu sync.Mutex
 	locks := map[string]chan struct{}{}
 	return scenarios.Env{
-		Now:  time.Now,
-		Seed: seed,
+		Now:   time.Now,
+		Seed:  seed,
+		Lease: lease,
 		Lock: func(ctx context.Context, name string) (func(), error) {
+			if r, ok := ctx.Value(recording{}).(*recorder); ok {
+				r.inFlight(time.Now())
+			}
 			mu.Lock()
 			l, ok := locks[name]
 			if !ok {
@@ -111,8 +116,10 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		if err := Prepare(ctx, c.Conn(), i.strategy, req); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
-		for range 2 {
-			if _, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req); err != nil {
+		for n := range 2 {
+			_, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
+			// A strategy that answers every repeat with an error is there to be seen doing it; a first request that fails is not.
+			if err != nil && (n == 0 || ctx.Err() != nil || lostConnection(ctx, err)) {
 				return fmt.Errorf("warm up: %w", err)
 			}
 		}
@@ -130,7 +137,7 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 				err = fmt.Errorf("strategy panicked: %v", p)
 			}
 		}()
-		return i.handle(ctx, pooled{i.pool, r}, acq, req)
+		return i.handle(context.WithValue(ctx, recording{}, r), pooled{i.pool, r}, acq, req)
 	}()
 	rec = r.record()
 	rec.Called, rec.Answered = called, time.Now()

@@ -40,7 +40,7 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 			err = dropErr
 		}
 	}()
-	inst, err := instance.Open(ctx, instance.Config{Conn: attemptsConfig(schema), Pool: 2, Isolation: o.Isolation, Strategy: s, Seed: o.Seed})
+	inst, err := instance.Open(ctx, instance.Config{Conn: attemptsConfig(schema), Pool: 2, Isolation: o.Isolation, Strategy: s, Seed: o.Seed, Lease: o.Lease})
 	if err != nil {
 		return 0, err
 	}

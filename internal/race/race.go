@@ -39,6 +39,7 @@ type Options struct {
 	Isolation      pgx.TxIsoLevel
 	Acquirer       acquirer.Options
 	AttemptTimeout time.Duration
+	Lease          time.Duration // of strategies that lease; 0 is each one's own
 	Seed           uint64
 	Expect         check.Expectation
 

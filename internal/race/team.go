@@ -44,7 +44,7 @@ func assemble(ctx context.Context, o Options, srv *server.Server, schema *server
 	if o.Instances == 1 {
 		cfg := attemptsConfig(schema)
 		inst, err := instance.Open(ctx, instance.Config{
-			Conn: cfg, Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy, Seed: o.Seed,
+			Conn: cfg, Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy, Seed: o.Seed, Lease: o.Lease,
 		})
 		if err != nil {
 			return nil, err
