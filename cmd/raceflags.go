@@ -32,7 +32,7 @@ type raceFlags struct {
 	timeout, lease             time.Duration
 	isolation, expect, ddlFile string
 	seed                       uint64
-	keep                       bool
+	keep, dedup                bool
 }
 
 func (f *raceFlags) add(c *cobra.Command) {
@@ -47,6 +47,7 @@ func (f *raceFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.pool, "pool", 0, "connections of each instance (default: one for each attempt that falls to it)")
 	fl.Var(&f.latency, "acquirer-latency", "time the acquirer takes: 50ms, uniform:20ms,80ms or exp:50ms")
 	fl.Float64Var(&f.declines, "decline-share", 0, "share of the intents that the acquirer declines, 0 to 1")
+	fl.BoolVar(&f.dedup, "acquirer-dedup", false, "the acquirer moves money once for each key; what strategies show of themselves, they show without it")
 	fl.DurationVar(&f.timeout, "attempt-timeout", time.Minute, "give an attempt up after this time; it then counts as failed")
 	fl.DurationVar(&f.lease, "lease", 0, "length of a claim's lease, in strategies that lease (default: each one's own)")
 	fl.StringVar(&f.isolation, "isolation", string(pgx.ReadCommitted), "default isolation level of the attempts: "+strings.Join(isolationNames(), ", "))
@@ -117,7 +118,7 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 			Scenario: scenarios.ChargeOnce, Strategy: s,
 			Attempts: f.attempts, Intents: f.intents, Rounds: f.rounds, Instances: f.instances, Pool: pool,
 			Isolation:      isolation,
-			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Seed: f.seed},
+			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Dedup: f.dedup, Seed: f.seed},
 			AttemptTimeout: f.timeout, Lease: f.lease, Seed: f.seed, Expect: expect, DDL: ddl, Keep: f.keep,
 			Child: []string{self, instanceCommand},
 		})

@@ -91,8 +91,9 @@ type Settings struct {
 	AttemptsPerIntent int     `json:"attempts_per_intent"`
 	Intents           int     `json:"intents"` // per round
 	Rounds            int     `json:"rounds"`
-	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"` // the mean
-	AcquirerLatency   string  `json:"acquirer_latency"`    // as typed
+	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"`      // the mean
+	AcquirerLatency   string  `json:"acquirer_latency"`         // as typed
+	AcquirerDedup     bool    `json:"acquirer_dedup,omitempty"` // the acquirer moved money once for each key, whatever it was told
 	DeclineShare      float64 `json:"decline_share"`
 	LeaseMS           float64 `json:"lease_ms,omitempty"` // as set; absent where each strategy has its own
 	Instances         int     `json:"instances"`

@@ -26,6 +26,10 @@ type Strategy struct {
 	// A strategy that runs without its constraint, and is wrong then, does not list it: the run must find out.
 	Needs []string
 
+	// WantsDedup says that the claims are made for an acquirer that moves money once for each key; engines then use one, and
+	// the result says so.
+	WantsDedup bool
+
 	// Prepare makes what must be there before an intent's first attempt, such as the order's row. It may be called again for
 	// the same intent, or for another one of the same order. Nil for most.
 	Prepare func(ctx context.Context, db DB, req Request) error

@@ -108,7 +108,7 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		}
 		conns = append(conns, c)
 	}
-	throwAway := acquirer.New(acquirer.Options{})
+	throwAway := acquirer.New(acquirer.Options{Dedup: i.strategy.WantsDedup})
 	for _, c := range conns {
 		// The key must be new in the table, whoever else warms up: a backend's pid is its own.
 		pid := c.Conn().PgConn().PID()

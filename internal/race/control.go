@@ -58,7 +58,7 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 		return 0, err
 	}
 
-	acq := acquirer.New(acquirer.Options{})
+	acq := acquirer.New(acquirer.Options{Dedup: s.WantsDedup}) // else none: the control must be able to fail
 	gate := acq.Hold()
 	defer gate.Open()
 	answered := make(chan instance.Record, 2)

@@ -67,6 +67,7 @@ var ErrConnectionLost = errors.New("connection to PostgreSQL lost")
 // Run races one strategy. The result is worth reading on an error too: where the context ended (Status Aborted, no error), or
 // the connection was lost (ErrConnectionLost), it holds what was measured until then.
 func Run(ctx context.Context, srv *server.Server, o Options) (results.Run, error) {
+	o.Acquirer.Dedup = o.Acquirer.Dedup || o.Strategy.WantsDedup
 	run := describe(srv, o)
 	started := time.Now()
 	run.StartedAt = started.UTC()

@@ -113,6 +113,25 @@ func TestInsertFirstHoldsAndAnswersItsFollowups(t *testing.T) {
 	}
 }
 
+// With an acquirer that deduplicates, even check-then-act charges once: the result says so, and that it is not what is claimed.
+func TestAcquirerThatDeduplicates(t *testing.T) {
+	o := small(t, scenarios.CheckThenAct)
+	o.Acquirer.Dedup = true
+	r := run(t, o)
+	c := r.Counts
+	if c.DuplicateCaptures != 0 || c.Captures != 6 || c.CaptureRequests <= 6 || c.CapturedCents != c.OwedCents || !r.Settings.AcquirerDedup {
+		t.Errorf("%+v, settings %+v", c, r.Settings)
+	}
+	if r.ExitCode != check.ExitInconclusive || !strings.Contains(r.Reason, "not shown: double_charge") {
+		t.Errorf("exit %d: %s", r.ExitCode, r.Reason)
+	}
+	o = small(t, scenarios.CheckThenAct)
+	o.Strategy.WantsDedup = true
+	if r := run(t, o); r.Counts.Captures != 6 || !r.Settings.AcquirerDedup {
+		t.Errorf("a strategy that wants it: %+v, settings %+v", r.Counts, r.Settings)
+	}
+}
+
 // The worst order from outside, with nothing left to luck: it double-charges who can be double-charged, and nobody else; it
 // ends on a second capture, on an answer, and on a wait in PostgreSQL.
 func TestForcedOrder(t *testing.T) {

@@ -90,7 +90,9 @@ func told(r results.Run) string {
 		return absent
 	}
 	duplicates, declines := r.Counts.DuplicateCaptures, r.Counts.Declines
-	return count(r.Counts.Captures, "capture") + extras(extra{&duplicates, "too many"}, extra{&declines, "declined"})
+	repeats := r.Counts.CaptureRequests - r.Counts.Captures - declines // an acquirer that deduplicates moved no money for them
+	return count(r.Counts.Captures, "capture") +
+		extras(extra{&duplicates, "too many"}, extra{&declines, "declined"}, extra{&repeats, "deduplicated"})
 }
 
 func rows(r results.Run) string {

@@ -12,6 +12,9 @@ func notes(b *strings.Builder, runs []results.Run) {
 	var lines []string
 	held := false
 	for _, r := range runs {
+		if r.Settings.AcquirerDedup {
+			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
+		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
