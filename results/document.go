@@ -128,12 +128,20 @@ type Counts struct {
 }
 
 // Followups are the attempts sent after each race, when nothing was in flight: a repeat, which must be replayed with the same
-// bytes, and one with another amount, which must be refused.
+// bytes; one with another amount, which must be refused; and another charge of the same order under a new key, which must be
+// charged. That one's capture and row stand in no count.
 type Followups struct {
 	Repeats           int `json:"repeats"`
 	ReplayedSameBytes int `json:"replayed_same_bytes"`
 	Mismatches        int `json:"mismatches"`
 	Refused           int `json:"refused"`
+	*OtherCharges         // absent in documents from before it was tried
+}
+
+// OtherCharges are charges of an order that has been charged before: as legitimate as the first.
+type OtherCharges struct {
+	Others        int `json:"others"`
+	OthersCharged int `json:"others_charged"`
 }
 
 // Round is one pass over the intents.

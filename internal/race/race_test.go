@@ -102,7 +102,7 @@ func TestInsertFirstHoldsAndAnswersItsFollowups(t *testing.T) {
 	if r.Verdict != results.Held || c.Captures != 6 || c.DuplicateCaptures != 0 || *c.Rows != 6 || *c.Orphans != 0 {
 		t.Errorf("%s: %+v (%s)", r.Verdict, c, r.Reason)
 	}
-	if *f != (results.Followups{Repeats: 6, ReplayedSameBytes: 6, Mismatches: 6, Refused: 6}) {
+	if o := *f.OtherCharges; f.Repeats != 6 || f.ReplayedSameBytes != 6 || f.Mismatches != 6 || f.Refused != 6 || o.Others != 6 || o.OthersCharged != 6 {
 		t.Errorf("follow-ups %+v", f)
 	}
 	if r.Answers["charged"] != 6 || r.Answers["in_progress"]+r.Answers["replayed"] != 42 {
@@ -266,7 +266,7 @@ func spy(s scenarios.Strategy, before func(ctx context.Context, db scenarios.DB,
 	return s
 }
 
-const attemptsPerIntent = 8 + 2 // with the follow-ups
+const attemptsPerIntent = 8 + 3 // with the follow-ups
 
 func TestCtrlCReportsWhatWasMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -147,10 +147,14 @@ func followups(r results.Run) []string {
 	if f == nil || f.Repeats == 0 {
 		return []string{absent}
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("repeat: %d of %d replayed", f.ReplayedSameBytes, f.Repeats),
 		fmt.Sprintf("other amount: %d of %d refused", f.Refused, f.Mismatches),
 	}
+	if o := f.OtherCharges; o != nil {
+		lines = append(lines, fmt.Sprintf("other charge: %d of %d charged", o.OthersCharged, o.Others))
+	}
+	return lines
 }
 
 func inFlight(r results.Run) string {
