@@ -49,22 +49,31 @@ func (a *app) runRace(ctx context.Context, f raceFlags, options []race.Options) 
 	ctx, release := untilParentDies(ctx)
 	defer release()
 	started := time.Now()
-	runs, err := a.raceAll(ctx, f, options)
+	runs, skipped, err := a.raceAll(ctx, f, options)
 	if len(runs) == 0 && err != nil {
 		return err
 	}
-	return a.put(f.output, "race", started, document(ctx, runs, err))
+	d := document(ctx, runs, err)
+	d.Skipped = skipped
+	return a.put(f.output, "race", started, d)
 }
 
-func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) (runs []results.Run, err error) {
+func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) (runs []results.Run, skipped []results.Skipped, err error) {
 	first := options[0]
 	srv, err := server.Open(ctx, f.server.options(a, first.Instances*first.Pool+race.Overhead))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
 	if f.keep && srv.Info().Embedded {
-		return nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
+		return nil, nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
+	}
+	options, skipped = able(options, srv.Info().VersionNum)
+	for _, s := range skipped {
+		a.say("skipped: %s %s", s.Strategy, s.Reason)
+	}
+	if len(options) == 0 {
+		return nil, skipped, fmt.Errorf("nothing to run: this server lacks what each of the strategies needs")
 	}
 
 	var done atomic.Int64
@@ -87,7 +96,19 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 			break
 		}
 	}
-	return runs, errors.Join(errs...)
+	return runs, skipped, errors.Join(errs...)
+}
+
+// able sorts out the strategies that a server of this version cannot run.
+func able(options []race.Options, versionNum int) (can []race.Options, skipped []results.Skipped) {
+	for _, o := range options {
+		if why := o.Strategy.Lacking(versionNum); why != "" {
+			skipped = append(skipped, results.Skipped{Strategy: o.Strategy.Name, Reason: why})
+			continue
+		}
+		can = append(can, o)
+	}
+	return can, skipped
 }
 
 // document lays the runs together: one verdict, one exit code.

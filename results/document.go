@@ -36,6 +36,14 @@ type Document struct {
 	ExitCode int     `json:"exit_code"`
 	Error    *string `json:"error"` // why the command could not run, or not to its end
 	Runs     []Run   `json:"runs"`
+	// Skipped are strategies that this server cannot run, which says nothing about them.
+	Skipped []Skipped `json:"skipped,omitempty"`
+}
+
+// Skipped is a strategy that was asked for and not run.
+type Skipped struct {
+	Strategy string `json:"strategy"`
+	Reason   string `json:"reason"`
 }
 
 // Run is one strategy under one engine.

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +27,10 @@ type Strategy struct {
 	// A strategy that runs without its constraint, and is wrong then, does not list it: the run must find out.
 	Needs []string
 
+	// MinServer is the first major version of PostgreSQL that knows the strategy's SQL; 0 for any. On an older server the
+	// strategy is skipped, which says nothing about it.
+	MinServer int
+
 	// WantsDedup says that the claims are made for an acquirer that moves money once for each key; engines then use one, and
 	// the result says so.
 	WantsDedup bool
@@ -36,6 +41,14 @@ type Strategy struct {
 
 	// New makes the handler of one service instance. What an instance shares among its attempts lives in the closure.
 	New func(Env) Handler
+}
+
+// Lacking says why a server cannot run the strategy, given its server_version_num (150018 is 15.18); "" where it can.
+func (s Strategy) Lacking(versionNum int) string {
+	if major := versionNum / 10000; major < s.MinServer {
+		return fmt.Sprintf("needs PostgreSQL %d or later, and this is %d", s.MinServer, major)
+	}
+	return ""
 }
 
 // Claim says that under a hazard, at these isolation levels (nil: at every one), an anomaly is never or always to be found.

@@ -64,6 +64,9 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 		}
 		fmt.Fprintf(b, "%s, %s\n", field{mood: moodOf(r)}.paint(line, s), outcome(r))
 	}
+	for _, s := range d.Skipped {
+		fmt.Fprintf(b, "%s: skipped (%s)\n", s.Strategy, s.Reason)
+	}
 	fmt.Fprintf(b, "verdict: %s\n", conclusion(d))
 }
 
