@@ -43,3 +43,14 @@ CREATE TABLE pedido (
     -- Optimistic locking: whoever writes raises it by one, and only if it is still what was read.
     versao bigint NOT NULL DEFAULT 0
 );
+
+-- What the strategies at the end of the gallery note beside a charge; the others never look at it.
+ALTER TABLE cobranca
+    -- A lease: until when the charge belongs to whoever works on it. Afterwards anybody may take it over.
+    ADD COLUMN posse_ate timestamptz,
+    -- A fencing token: raised with each takeover, so that the worker from before can be told from the one of now.
+    ADD COLUMN ficha     bigint NOT NULL DEFAULT 1,
+    -- A recovery point: how far the charge has got. INICIADA, COBRADA, RESPONDIDA.
+    ADD COLUMN fase      text,
+    -- The acquirer's number for it, kept from the moment at which it is known.
+    ADD COLUMN captura   text;
