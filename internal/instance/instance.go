@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,6 +37,7 @@ type Instance struct {
 	pool     *pgxpool.Pool
 	strategy scenarios.Strategy
 	handle   scenarios.Handler
+	queued   *atomic.Int64 // attempts that wait for a lock of this process
 }
 
 // Open connects the whole pool. It returns an error where the server refuses a connection.
@@ -55,14 +57,18 @@ func Open(ctx context.Context, c Config) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open pool of %d: %w", c.Pool, err)
 	}
-	return &Instance{pool: pool, strategy: c.Strategy, handle: c.Strategy.New(newEnv(c.Seed, c.Lease))}, nil
+	queued := &atomic.Int64{}
+	return &Instance{pool, c.Strategy, c.Strategy.New(newEnv(c.Seed, c.Lease, queued)), queued}, nil
 }
 
 // Close ends the connections; it waits for attempts that still hold one.
 func (i *Instance) Close() { i.pool.Close() }
 
+// Queued says whether an attempt waits for a lock of this process, which PostgreSQL knows nothing of.
+func (i *Instance) Queued() bool { return i.queued.Load() > 0 }
+
 // newEnv is what the service runs in outside the explorer: the real clock, and a mutex of the process for each name.
-func newEnv(seed uint64, lease time.Duration) scenarios.Env {
+func newEnv(seed uint64, lease time.Duration, queued *atomic.Int64) scenarios.Env {
 	var mu sync.Mutex
 	locks := map[string]chan struct{}{}
 	return scenarios.Env{
@@ -80,6 +86,13 @@ func newEnv(seed uint64, lease time.Duration) scenarios.Env {
 				locks[name] = l
 			}
 			mu.Unlock()
+			select {
+			case l <- struct{}{}:
+				return func() { <-l }, nil
+			default:
+			}
+			queued.Add(1)
+			defer queued.Add(-1)
 			select {
 			case l <- struct{}{}:
 				return func() { <-l }, nil

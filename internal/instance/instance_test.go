@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -288,7 +289,7 @@ func TestLosingTheServerIsNoAnswer(t *testing.T) {
 }
 
 func TestLockOfTheProcess(t *testing.T) {
-	env := newEnv(1, 0)
+	env := newEnv(1, 0, &atomic.Int64{})
 	unlock, err := env.Lock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)

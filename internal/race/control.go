@@ -28,8 +28,8 @@ func Control(ctx context.Context, srv *server.Server, o Options) (results.Contro
 }
 
 // Forced makes two attempts at one intent in the worst order that can be had from outside: the acquirer's gate holds the first
-// capture until a second one arrives, or the other attempt is answered, or it is seen waiting in PostgreSQL. It returns how
-// many captures the acquirer was told to make. Nothing in it depends on luck or on time.
+// capture until a second one arrives, or the other attempt is answered, or it is seen waiting, in PostgreSQL or in the process.
+// It returns how many captures the acquirer made. Nothing in it depends on luck or on time.
 func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Strategy) (captures int, err error) {
 	schema, err := tables.Create(ctx, srv, o.DDL, s)
 	if err != nil {
@@ -68,6 +68,9 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), it.req) }()
 	}
 	left, err := secondMove(limited, gate, answered, func() (bool, error) {
+		if inst.Queued() {
+			return true, nil
+		}
 		return lockwait.AnyWaiting(limited, watch, appName(schema))
 	})
 	gate.Open()

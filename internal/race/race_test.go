@@ -53,6 +53,10 @@ func TestEveryClaimBothWays(t *testing.T) {
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
 		for _, s := range scenarios.All() {
 			t.Run(string(level)+"/"+s.Name, func(t *testing.T) {
+				t.Parallel() // most of a race is waiting: for the acquirer and for the disk
+				if why := s.Lacking(servertest.Server(t).Info().VersionNum); why != "" {
+					t.Skip(s.Name, why)
+				}
 				o := small(t, s)
 				o.Isolation = level
 				r := run(t, o)
@@ -138,7 +142,15 @@ func TestForcedOrder(t *testing.T) {
 	for _, c := range []struct {
 		s    scenarios.Strategy
 		want int
-	}{{scenarios.CheckThenAct, 2}, {scenarios.InsertFirst, 1}, {scenarios.InsertFirstCatch, 1}, {scenarios.InsertFirstOpenTx, 1}} {
+	}{
+		{scenarios.CheckThenAct, 2}, {scenarios.UniqueEffectFirst, 2}, {scenarios.ForUpdateMissingRow, 2}, {scenarios.VersionColumnLate, 2},
+		{scenarios.SerializableCheck, 2}, {scenarios.NewKeyPerRetry, 2}, {scenarios.GetOrCreateUnowned, 2},
+		{scenarios.LeaseTakeover, 2}, {scenarios.LeaseTakeoverFenced, 2},
+		{scenarios.InsertFirst, 1}, {scenarios.InsertFirstCatch, 1}, {scenarios.InsertFirstOpenTx, 1}, {scenarios.CatchInTx, 1},
+		{scenarios.ForUpdateOrder, 1}, {scenarios.VersionColumn, 1}, {scenarios.SerializableCommitFirst, 1}, {scenarios.AdvisoryXact, 1},
+		{scenarios.AdvisorySession, 1}, {scenarios.ProcessMutex, 1}, {scenarios.LeaseTakeoverHeartbeat, 1}, {scenarios.RecoveryPoints, 1},
+		{scenarios.IntentThenReconcile, 1},
+	} {
 		t.Run(c.s.Name, func(t *testing.T) {
 			got, err := Forced(t.Context(), servertest.Server(t), small(t, c.s), c.s)
 			if err != nil || got != c.want {
@@ -168,7 +180,9 @@ func TestNoOverlapIsInconclusive(t *testing.T) {
 }
 
 func TestInstancesAreProcessesWithOneAcquirer(t *testing.T) {
-	for _, s := range []scenarios.Strategy{scenarios.CheckThenAct, scenarios.InsertFirst} {
+	for _, s := range []scenarios.Strategy{
+		scenarios.CheckThenAct, scenarios.InsertFirst, scenarios.ProcessMutex, scenarios.AdvisorySession, scenarios.RecoveryPoints,
+	} {
 		t.Run(s.Name, func(t *testing.T) {
 			o := small(t, s)
 			o.Instances, o.Pool, o.Attempts = 3, 3, 7 // dealt 3, 2, 2
