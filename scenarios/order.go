@@ -19,6 +19,6 @@ func orderExists(ctx context.Context, db DB, req Request) error {
 // errVersionMoved says that the order's version was no longer what was read: somebody was quicker.
 var errVersionMoved = errors.New("the order's version has moved on")
 
-// mostTries bounds how often a transaction starts over. One that gives up ends in an error; what it has done outside the
-// database by then is what its strategy is about.
-const mostTries = 10
+// mostTries bounds how often an attempt runs a transaction in all. One that gives up ends in an error; what it has done outside
+// the database by then is what its strategy is about.
+const mostTries = 4

@@ -117,6 +117,20 @@ func TestInsertFirstHoldsAndAnswersItsFollowups(t *testing.T) {
 	}
 }
 
+// The order's other charge must go through, and stands in no count of the first: neither its capture nor its row, under
+// whatever key the strategy keeps it.
+func TestAnotherChargeOfTheOrder(t *testing.T) {
+	r := run(t, small(t, scenarios.OrderIDKey))
+	if r.Followups.OthersCharged != 0 || r.Counts.Captures != 6 || *r.Counts.Rows != 6 || !strings.Contains(r.Reason, "missing_charge") {
+		t.Errorf("refused: %+v, %+v, %s", *r.Followups.OtherCharges, r.Counts, r.Reason)
+	}
+	const tries = 8 + 2 // each of them a charge, the follow-ups of the same key included
+	r = run(t, small(t, scenarios.NewKeyPerRetry))
+	if r.Followups.OthersCharged != 6 || r.Counts.Captures != 6*tries || *r.Counts.Rows != 6*tries {
+		t.Errorf("charged: %+v, %+v", *r.Followups.OtherCharges, r.Counts)
+	}
+}
+
 // With an acquirer that deduplicates, even check-then-act charges once: the result says so, and that it is not what is claimed.
 func TestAcquirerThatDeduplicates(t *testing.T) {
 	o := small(t, scenarios.CheckThenAct)
