@@ -19,6 +19,6 @@ func orderExists(ctx context.Context, db DB, req Request) error {
 // errVersionMoved says that the order's version was no longer what was read: somebody was quicker.
 var errVersionMoved = errors.New("the order's version has moved on")
 
-// mostTries bounds how often an attempt runs a transaction in all. One that gives up ends in an error; what it has done outside
-// the database by then is what its strategy is about.
-const mostTries = 4
+// mostTries is how often an attempt runs a transaction in all: once more shows everything there is to show, and each further
+// try multiplies the orders that an exhaustive search has to go through. A service would take more, with a pause between them.
+const mostTries = 2

@@ -10,11 +10,11 @@ import (
 // ProcessMutex is check-then-act under a mutex of the process: article 1, section 2, "instâncias diferentes".
 var ProcessMutex = Strategy{
 	Name:  "process-mutex",
-	Title: "take a mutex of the process for the key; look, capture and insert under it",
-	Text: `With one instance of the service it holds, at every isolation level, and so it passes every test on a laptop. The second
-instance has a mutex of its own: behind a load balancer the two halves of a double tap fall to different processes, and each
-finds its mutex free. A deployment that overlaps the old process with the new one is two instances, too. And a crash takes
-the mutex with it.
+	Title: "take a mutex of the process; look, capture and insert under it",
+	Text: `With one instance of the service it holds, at every isolation level, and so it passes every test on a laptop, if one charge at
+a time is fast enough. The second instance has a mutex of its own: behind a load balancer the two halves of a double tap
+fall to different processes, and each finds its mutex free. A deployment that overlaps the old process with the new one is
+two instances, too. And a crash takes the mutex with it.
 The decision must be made where all instances meet, and that is the database: insert-first.`,
 	Never: []Claim{
 		{Race, nil, DoubleCharge},
@@ -35,7 +35,7 @@ The decision must be made where all instances meet, and that is the database: in
 	New: func(env Env) Handler {
 		return func(ctx context.Context, db DB, acq Acquirer, req Request) (Response, error) {
 			// The danger: this is a variable in the memory of one process.
-			unlock, err := env.Lock(ctx, "charge "+req.Key)
+			unlock, err := env.Lock(ctx, "charge")
 			if err != nil {
 				return Response{}, err
 			}

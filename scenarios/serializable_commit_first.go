@@ -10,14 +10,14 @@ import (
 // SerializableCommitFirst lets SERIALIZABLE decide who claims, and calls the acquirer when that is committed.
 var SerializableCommitFirst = Strategy{
 	Name:  "serializable-commit-first",
-	Title: "look and claim in one SERIALIZABLE transaction, again on SQLSTATE 40001; commit, then capture",
+	Title: "look and claim in one SERIALIZABLE transaction, once more on SQLSTATE 40001; commit, then capture",
 	Text: `The mend of serializable-retry, with the same look and the same retry: the transaction ends before the acquirer is called, so
 what is run again holds nothing but rows. Of all transactions that looked for the same missing key, one commits; the others
 are refused, run again and find the claim. It holds without a unique constraint.
 But each duplicate is a refused transaction; while the winner's COMMIT is on its way to the disk, whoever runs again is
-refused again, so that tries without a pause can run out and end in an error; small tables, which are locked as a whole,
-refuse strangers, too; and it holds only as long as every transaction that writes the table runs at SERIALIZABLE. A
-constraint asks for none of that: insert-first.`,
+refused again, so that tries without a pause run out and end in an error; small tables, which are locked as a whole, refuse
+strangers, too; and it holds only as long as every transaction that writes the table runs at SERIALIZABLE. A constraint asks
+for none of that: insert-first.`,
 	Never: append(neverInARace(
 		DoubleCharge, MissingCharge, DivergentAnswers, Orphan, ChargedWithoutRecord, AnsweredWithoutCharge),
 		Claim{Crash, nil, DoubleCharge},

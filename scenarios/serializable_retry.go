@@ -10,7 +10,7 @@ import (
 // SerializableRetry adds to SerializableCheck what every manual asks for: on 40001, the transaction again from its start.
 var SerializableRetry = Strategy{
 	Name:  "serializable-retry",
-	Title: "look, capture and insert in one SERIALIZABLE transaction; on SQLSTATE 40001 run it again",
+	Title: "look, capture and insert in one SERIALIZABLE transaction; on SQLSTATE 40001 run it once more",
 	Text: `The rule for SERIALIZABLE is to run a refused transaction again, whole. That makes the error of serializable-check go away,
 and with it the last sign that something is wrong: the loser runs again, finds the winner's row and gives its answer, and
 what it charged in the first run stands at the acquirer and nowhere else. And where the second run begins before the winner
