@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -52,15 +53,15 @@ func repeat(row pgx.Row, req Request) (Response, error) {
 	return Response{Replayed, *http, *body}, nil
 }
 
-// andFirst reads a column that stands before those of repeat.
-func andFirst(row pgx.Row, column any) pgx.Row { return prefixed{row, column} }
+// andFirst reads columns that stand before those of repeat.
+func andFirst(row pgx.Row, columns ...any) pgx.Row { return prefixed{row, columns} }
 
 type prefixed struct {
 	pgx.Row
-	column any
+	columns []any
 }
 
-func (p prefixed) Scan(dest ...any) error { return p.Row.Scan(append([]any{p.column}, dest...)...) }
+func (p prefixed) Scan(dest ...any) error { return p.Row.Scan(slices.Concat(p.columns, dest)...) }
 
 // refusedWith says whether PostgreSQL refused with that SQLSTATE.
 func refusedWith(err error, state string) bool {

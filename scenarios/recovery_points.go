@@ -55,20 +55,24 @@ func goOn(ctx context.Context, db DB, acq Acquirer, req Request) (Response, erro
 		return Response{}, err
 	}
 
-	var id int64
-	var phase string
-	known, err := repeat(andFirst(andFirst(db.QueryRow(ctx, `/* where */
-		SELECT id, fase, status, pedido_id, valor_centavos, resposta_http, resposta_corpo::text
+	var (
+		id      int64
+		phase   string
+		receipt Receipt
+	)
+	known, err := repeat(andFirst(db.QueryRow(ctx, `/* where */
+		SELECT id, fase, coalesce(captura, ''), status = 'CAPTURADA',
+		       status, pedido_id, valor_centavos, resposta_http, resposta_corpo::text
 		  FROM cobranca
 		 WHERE idempotency_key = $1`,
-		req.Key), &id), &phase), req)
+		req.Key), &id, &phase, &receipt.ID, &receipt.Approved), req)
 	if err != nil || known.Answer != InProgress {
 		return known, err
 	}
 
 	// Phase 1, INICIADA → COBRADA: the money moves. Whoever comes here, and however often, asks under the same key.
 	if phase == "INICIADA" {
-		receipt, err := acq.Capture(ctx, Charge{
+		receipt, err = acq.Capture(ctx, Charge{
 			Key: fmt.Sprintf("cobranca-%d", id), OrderID: req.OrderID, AmountCents: req.AmountCents,
 		})
 		if err != nil {
@@ -87,16 +91,8 @@ func goOn(ctx context.Context, db DB, acq Acquirer, req Request) (Response, erro
 		}
 	}
 
-	// Phase 2, COBRADA → RESPONDIDA: the answer is stored, made from what phase 1 left in the row and nothing else.
-	var receipt Receipt
-	err = db.QueryRow(ctx, `/* receipt */
-		SELECT captura, status = 'CAPTURADA'
-		  FROM cobranca
-		 WHERE id = $1`,
-		id).Scan(&receipt.ID, &receipt.Approved)
-	if err != nil {
-		return Response{}, err
-	}
+	// Phase 2, COBRADA → RESPONDIDA: the answer is stored, made from the receipt, which is the same in the row and from the
+	// acquirer, however often it was asked.
 	out := outcomeOf(receipt)
 	resp, err := out.first(db.QueryRow(ctx, `/* answer */
 		UPDATE cobranca
