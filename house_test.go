@@ -26,6 +26,7 @@ func imports() map[string][]string {
 		"internal/acquirer":          {"scenarios"},
 		"internal/check":             low,
 		"internal/lockwait":          low,
+		"internal/mutate":            {"scenarios"},
 		"internal/schedule":          low,
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
@@ -34,12 +35,12 @@ func imports() map[string][]string {
 
 		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait",
 			"internal/server", "internal/tables"),
-		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/lockwait", "internal/schedule",
+		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/report",
-			"internal/schedule", "internal/server"),
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
+			"internal/schedule", "internal/server", "internal/tables"),
 	}
 }
 

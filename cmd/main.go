@@ -8,6 +8,8 @@ import (
 	"io"
 	"os/signal"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"idemlab/internal/race"
@@ -43,11 +45,11 @@ func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr
 	context.AfterFunc(ctx, stop) // from here on the signal has its default effect again
 	signal.Ignore(syscall.SIGPIPE)
 
-	a := &app{schema: schema, environ: environ, stdout: stdout, stderr: stderr}
+	a := &app{schema: schema, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
 	root := a.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	return a.exit(err, slices.Contains(args, "--json"))
+	return a.exit(err, slices.ContainsFunc(args, wantsJSON))
 }
 
 // Instance answers as one more instance of the service where args say so.
@@ -66,6 +68,7 @@ func Instance(args []string, stdin io.Reader, stdout, stderr io.Writer) (code in
 type app struct {
 	schema         string
 	environ        []string
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	color          string
 
@@ -79,6 +82,9 @@ func (a *app) exit(err error, asJSON bool) int {
 		return a.code
 	}
 	code := codeOf(err)
+	if code == exitInterrupted {
+		err = fmt.Errorf("interrupted: %w", err)
+	}
 	fmt.Fprintln(a.stderr, "idemlab:", err)
 	if asJSON && !a.printed {
 		text := err.Error()
@@ -88,6 +94,14 @@ func (a *app) exit(err error, asJSON bool) int {
 		}
 	}
 	return code
+}
+
+// wantsJSON says whether an argument asks for a document. It looks at the words as typed, because where they cannot be
+// understood there are no flags to ask.
+func wantsJSON(arg string) bool {
+	value, ok := strings.CutPrefix(arg, "--json=")
+	yes, err := strconv.ParseBool(value)
+	return arg == "--json" || ok && err == nil && yes
 }
 
 // usageError is a command line that cannot be meant.

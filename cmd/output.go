@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -13,8 +14,9 @@ import (
 
 // outputFlags say where a result goes, for every command that measures.
 type outputFlags struct {
-	json bool
-	out  string
+	json    bool
+	out     string
+	unasked bool // out is where results go by default: what cannot be kept there is no failure
 }
 
 func (f *outputFlags) add(c *cobra.Command) {
@@ -26,29 +28,38 @@ func (f *outputFlags) add(c *cobra.Command) {
 func (f *outputFlags) prepare() error {
 	if f.out == "" {
 		if isDir(keepDir) {
-			f.out = keepDir
+			f.out, f.unasked = keepDir, true
 		}
 		return nil
 	}
 	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return usagef("--out: %w", err)
 	}
-	return nil
+	probe, err := os.CreateTemp(f.out, ".tmp-*")
+	if err != nil {
+		return usagef("--out: %w", err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // put keeps the document, then prints it, and leaves its exit code. What cannot be kept is still printed.
 func (a *app) put(f outputFlags, engine string, started time.Time, d results.Document) error {
 	a.code = d.ExitCode
-	var keepErr error
 	if f.out != "" {
 		path, err := d.Save(f.out, engine, started)
-		if err == nil {
+		switch {
+		case err == nil:
 			a.say("kept: %s", path)
-		} else if keepErr = err; d.Error == nil {
+		case f.unasked:
+			a.say("not kept: %v", err)
+		default:
 			text := err.Error()
+			if d.Error != nil {
+				text = *d.Error + "\n" + text
+			}
 			d.Error, d.ExitCode = &text, worse(d.ExitCode, exitCouldNotRun)
-			a.code = d.ExitCode
 		}
+		a.code = d.ExitCode
 	}
 	a.printed = true
 	if f.json {
@@ -60,8 +71,6 @@ func (a *app) put(f outputFlags, engine string, started time.Time, d results.Doc
 	}
 	if d.Error != nil {
 		a.say("idemlab: %s", *d.Error)
-	} else if keepErr != nil {
-		a.say("idemlab: %v", keepErr)
 	}
 	return nil
 }

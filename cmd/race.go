@@ -13,6 +13,7 @@ import (
 	"idemlab/internal/race"
 	"idemlab/internal/server"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 func (a *app) race() *cobra.Command {
@@ -65,15 +66,9 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
-	if f.keep && srv.Info().Embedded {
-		return nil, nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
-	}
-	options, skipped = able(options, srv.Info().VersionNum)
-	for _, s := range skipped {
-		a.say("skipped: %s %s", s.Strategy, s.Reason)
-	}
-	if len(options) == 0 {
-		return nil, skipped, fmt.Errorf("nothing to run: this server lacks what each of the strategies needs")
+	options, skipped, err = able(a, srv, options, func(o race.Options) scenarios.Strategy { return o.Strategy })
+	if err != nil {
+		return nil, skipped, err
 	}
 
 	var done atomic.Int64
@@ -87,28 +82,16 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 		}
 		bar.describe(o.Strategy.Name)
 		run, err := race.Run(ctx, srv, o)
-		run.Tool.Version, run.Settings.Schema = version, f.ddlFile
+		run.Tool.Version, run.Settings.Schema = version, f.common.ddlFile
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", o.Strategy.Name, err))
 		}
 		runs = append(runs, run)
-		if ctx.Err() != nil || errors.Is(err, race.ErrConnectionLost) {
+		if ctx.Err() != nil || errors.Is(err, race.ErrServerLost) {
 			break
 		}
 	}
 	return runs, skipped, errors.Join(errs...)
-}
-
-// able sorts out the strategies that a server of this version cannot run.
-func able(options []race.Options, versionNum int) (can []race.Options, skipped []results.Skipped) {
-	for _, o := range options {
-		if why := o.Strategy.Lacking(versionNum); why != "" {
-			skipped = append(skipped, results.Skipped{Strategy: o.Strategy.Name, Reason: why})
-			continue
-		}
-		can = append(can, o)
-	}
-	return can, skipped
 }
 
 // document lays the runs together: one verdict, one exit code.

@@ -29,6 +29,7 @@ func (a *app) terminal(w io.Writer) report.Style {
 			}
 		}
 	}
+	style.ASCII = !strings.Contains(strings.ToLower(strings.ReplaceAll(a.locale(), "-", "")), "utf8")
 	style.Color = a.color == "always" || a.color == "auto" && tty && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
 	return style
 }
@@ -36,6 +37,16 @@ func (a *app) terminal(w io.Writer) report.Style {
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// locale is what says which signs the terminal knows: the first of these that is set counts.
+func (a *app) locale() string {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := a.env(name); v != "" {
+			return v
+		}
+	}
+	return ""
 }
 
 // env looks a variable up in the environment that the program was handed.

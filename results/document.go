@@ -29,6 +29,17 @@ const (
 	Errored  Status = "failed"  // an error stopped it; what it holds was measured
 )
 
+// Fate is what became of a mutant.
+type Fate string
+
+// The fates.
+const (
+	Killed        Fate = "killed"         // what the strategy claims never to happen was found
+	Noticed       Fate = "noticed"        // it could not run, and the lab said why
+	Survivor      Fate = "survivor"       // nothing noticed
+	NotApplicable Fate = "not applicable" // it changes nothing of what the strategy does
+)
+
 // Document is what one command measured.
 type Document struct {
 	Format   string  `json:"format"`
@@ -51,13 +62,16 @@ type Run struct {
 	Engine     string    `json:"engine"`
 	Scenario   string    `json:"scenario"`
 	Strategy   string    `json:"strategy"`
+	Hazard     string    `json:"hazard,omitempty"` // in a grid: what befell the attempts
+	Mutant     string    `json:"mutant,omitempty"` // how the strategy was broken on purpose
+	Fate       Fate      `json:"fate,omitempty"`   // and what became of that
 	Status     Status    `json:"status"`
 	StartedAt  time.Time `json:"started_at"`
 	DurationMS float64   `json:"duration_ms"`
 	Seed       uint64    `json:"seed"`
 	Tool       Tool      `json:"tool"`
 	Server     Server    `json:"server"`
-	Settings   Settings  `json:"settings"`
+	Settings   *Settings `json:"settings,omitempty"` // of a race; explore states its bounds instead
 	Control    *Control  `json:"control,omitempty"`
 
 	Counts    *Counts        `json:"counts,omitempty"`
@@ -68,6 +82,7 @@ type Run struct {
 	Overlap   *Overlap       `json:"overlap,omitempty"`
 	Waits     *Waits         `json:"waits,omitempty"`
 	Latency   *Latency       `json:"latency,omitempty"`
+	Explore   *Explore       `json:"explore,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`
@@ -120,7 +135,8 @@ type Control struct {
 // Counts are what the acquirer was told, what the table says, and the money.
 type Counts struct {
 	Intents               int   `json:"intents"`
-	Attempts              int   `json:"attempts"` // without the follow-ups
+	IntentsCharged        int   `json:"intents_charged"` // whose capture was approved, once or more
+	Attempts              int   `json:"attempts"`        // without the follow-ups
 	CaptureRequests       int   `json:"capture_requests"`
 	Captures              int   `json:"captures"`
 	Declines              int   `json:"declines"`

@@ -1,13 +1,17 @@
 package results
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Worst is the verdict of several runs: Violated before Inconclusive before Held, and Inconclusive where there is none.
@@ -63,12 +67,36 @@ func (d Document) Save(dir, engine string, at time.Time) (path string, err error
 
 // Read returns the document in r. A document of another format is an error.
 func Read(r io.Reader) (Document, error) {
-	var d Document
-	if err := json.NewDecoder(r).Decode(&d); err != nil {
+	text, err := io.ReadAll(r)
+	if err != nil {
 		return Document{}, fmt.Errorf("read result: %w", err)
 	}
-	if d.Format != Format {
-		return Document{}, fmt.Errorf("read result: format %q, this version reads %q", d.Format, Format)
+	var d Document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return Document{}, fmt.Errorf("read result: %w", err)
 	}
-	return d, nil
+	switch {
+	case d.Format != Format:
+		return Document{}, fmt.Errorf("read result: format %q, this version reads %q", d.Format, Format)
+	case !slices.Contains([]Verdict{Held, Violated, Inconclusive}, d.Verdict):
+		return Document{}, fmt.Errorf("read result: %q is no verdict", d.Verdict)
+	}
+	return d, printable(text)
+}
+
+// printable refuses a document whose words would steer the terminal they are printed on: it may come from anywhere.
+func printable(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read result: %w", err)
+		}
+		if s, ok := token.(string); ok && strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+			return fmt.Errorf("read result: control characters in %q", s)
+		}
+	}
 }

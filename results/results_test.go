@@ -87,7 +87,7 @@ func TestSaveLeavesWholeFilesOnly(t *testing.T) {
 
 func TestReadRefusesOtherFormats(t *testing.T) {
 	var b bytes.Buffer
-	if err := (Document{Format: Format, Runs: []Run{}}).Write(&b); err != nil {
+	if err := (Document{Format: Format, Verdict: Held, Runs: []Run{}}).Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Read(&b); err != nil {

@@ -14,12 +14,11 @@ var InsertFirstCatch = Strategy{
 	Title: "claim the key with a plain INSERT, handle the unique violation, then capture",
 	Text: `The same guarantee as insert-first, from the same constraint: the second INSERT fails with SQLSTATE 23505, and that
 failure means "somebody has this key". It must be caught outside a transaction (inside one, every later statement fails
-with 25P02), and each refusal leaves a dead row and a line in the server's log.
+with 25P02), and each refusal leaves a dead row and a line in the server's log. What it has over ON CONFLICT: outside a
+transaction it is refused with 23505, never with 40001, at REPEATABLE READ and SERIALIZABLE too.
 It needs the constraint more than it looks: without it the very same code runs without an error and charges every time.`,
 	Never: append(neverInARace(
-		DoubleCharge, MissingCharge, DivergentAnswers, Orphan, ChargedWithoutRecord, AnsweredWithoutCharge),
-		Claim{Race, readCommitted, ErrorToDuplicate},
-		Claim{Instances, readCommitted, ErrorToDuplicate},
+		DoubleCharge, MissingCharge, DivergentAnswers, Orphan, ChargedWithoutRecord, AnsweredWithoutCharge, ErrorToDuplicate),
 		Claim{Crash, nil, DoubleCharge},
 		Claim{LostReply, nil, DoubleCharge},
 	),

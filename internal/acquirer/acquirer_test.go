@@ -157,7 +157,7 @@ func TestLatencyReadsWhatItWrites(t *testing.T) {
 			t.Errorf("%q became %q (%v)", s, l.String(), err)
 		}
 	}
-	for _, s := range []string{"", "50", "-1ms", "exp:", "uniform:1ms", "uniform:80ms,20ms", "normal:1ms,2ms", "1ms,2ms"} {
+	for _, s := range []string{"", "50", "-1ms", "exp:", "uniform:1ms", "uniform:80ms,20ms", "normal:1ms,2ms", "1ms,2ms", "uniform:1h,2000000h"} {
 		if new(Latency).Set(s) == nil {
 			t.Errorf("%q was taken for a latency", s)
 		}

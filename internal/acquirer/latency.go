@@ -17,6 +17,9 @@ type Latency struct {
 // Fixed is the latency that is always d.
 func Fixed(d time.Duration) Latency { return Latency{a: d} }
 
+// longest is more than anybody waits, and keeps sums of durations from overflowing.
+const longest = 24 * time.Hour
+
 // Set parses s; it is the opposite of String.
 func (l *Latency) Set(s string) error {
 	kind, rest, ok := strings.Cut(s, ":")
@@ -31,8 +34,8 @@ func (l *Latency) Set(s string) error {
 	var d [2]time.Duration
 	for i, p := range parts {
 		v, err := time.ParseDuration(p)
-		if err != nil || v < 0 {
-			return fmt.Errorf("%q is no latency: %q is no duration of 0 or more, such as 50ms", s, p)
+		if err != nil || v < 0 || v > longest {
+			return fmt.Errorf("%q is no latency: %q is no duration from 0 to %v, such as 50ms", s, p, longest)
 		}
 		d[i] = v
 	}

@@ -69,10 +69,10 @@ func Charge(in Intent) []Finding {
 
 	add(scenarios.DoubleCharge, in.Captures-1, "%d captures for one intent", in.Captures)
 	if !in.RowsUnknown {
-		add(scenarios.ChargedWithoutRecord, in.Captures-t.captured, "%d captures, %d rows CAPTURADA", in.Captures, t.captured)
+		add(scenarios.ChargedWithoutRecord, in.Captures-t.captured, "%s, %s CAPTURADA", count(in.Captures, "capture"), count(t.captured, "row"))
 	}
 	if in.Captures == 0 {
-		add(scenarios.AnsweredWithoutCharge, t.toldCharged, "%d clients told of a charge that never happened", t.toldCharged)
+		add(scenarios.AnsweredWithoutCharge, t.toldCharged, "%s told of a charge that never happened", count(t.toldCharged, "client"))
 	}
 	add(scenarios.MissingCharge, refused(in, t), "no money moved: %s", t.told())
 	if o := in.Other; o != nil {
@@ -81,9 +81,9 @@ func Charge(in Intent) []Finding {
 	}
 	add(scenarios.DivergentAnswers, t.divergent(), "one key, different final answers: %s", t.answerList())
 	if t.final() > 0 {
-		add(scenarios.ErrorToDuplicate, t.failed, "%d attempts told of an error although the intent was served", t.failed)
+		add(scenarios.ErrorToDuplicate, t.failed, "%s told of an error although the intent was served", count(t.failed, "attempt"))
 	}
-	add(scenarios.Orphan, t.processing, "%d rows left PROCESSANDO", t.processing)
+	add(scenarios.Orphan, t.processing, "%s left PROCESSANDO", count(t.processing, "row"))
 	return found
 }
 

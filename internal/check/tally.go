@@ -92,6 +92,13 @@ func (t counts) answerList() string {
 	return strings.Join(parts, "; ")
 }
 
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 func (t counts) told() string {
 	var parts []string
 	for _, a := range scenarios.Answers() {

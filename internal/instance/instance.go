@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -132,7 +133,7 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		for n := range 2 {
 			_, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
 			// A strategy that answers every repeat with an error is there to be seen doing it; a first request that fails is not.
-			if err != nil && (n == 0 || ctx.Err() != nil || lostConnection(ctx, err)) {
+			if err != nil && (n == 0 || ctx.Err() != nil || lostServer(ctx, err)) {
 				return fmt.Errorf("warm up: %w", err)
 			}
 		}
@@ -160,22 +161,28 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 		if errors.As(err, &pg) {
 			rec.SQLState = pg.Code
 		}
-		rec.LostConnection = lostConnection(ctx, err)
+		rec.LostServer = lostServer(ctx, err)
+		rec.GivenUp = errors.Is(err, context.DeadlineExceeded)
 		return rec
 	}
 	rec.Answer, rec.HTTP, rec.Body = resp.Answer, resp.HTTP, resp.Body
 	return rec
 }
 
-// lostConnection says that the server went away, which is no answer of the strategy but the end of the run. Class 57P is
-// operator intervention, class 08 a connection exception (PostgreSQL docs, appendix A).
-func lostConnection(ctx context.Context, err error) bool {
+// failures are the SQLSTATEs, or their first digits, by which a server says that it, and not the statement, is in trouble:
+// 08 connection exception, 53 insufficient resources (a full disk), 57P operator intervention, 58 system error, XX internal
+// error, 25006 a server turned read-only (PostgreSQL docs, appendix A). 42P01 and 3F000, a table or schema that is not there,
+// mean that somebody dropped ours: the warm-up has just used it.
+func failures() []string { return []string{"08", "53", "57P", "58", "XX", "25006", "42P01", "3F000"} }
+
+// lostServer says that the server went away or failed, which is no answer of the strategy but the end of the run.
+func lostServer(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || errors.Is(err, scenarios.ErrOutcomeUnknown) {
 		return false
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		return strings.HasPrefix(pg.Code, "57P") || strings.HasPrefix(pg.Code, "08")
+		return slices.ContainsFunc(failures(), func(f string) bool { return strings.HasPrefix(pg.Code, f) })
 	}
 	var connect *pgconn.ConnectError
 	var network *net.OpError

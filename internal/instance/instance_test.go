@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -52,7 +53,7 @@ func TestConnectionsComeBackAndStatementsAreRecorded(t *testing.T) {
 			return err
 		}, []string{"write"}, false},
 		"exec fails": {func(ctx context.Context, db scenarios.DB) error {
-			_, err := db.Exec(ctx, `/* write */ INSERT INTO missing VALUES (1)`)
+			_, err := db.Exec(ctx, `/* write */ INSERT INTO t VALUES (1/0)`)
 			return err
 		}, []string{"write"}, true},
 		"query read to its end": {func(ctx context.Context, db scenarios.DB) error {
@@ -109,7 +110,7 @@ func TestConnectionsComeBackAndStatementsAreRecorded(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			_, err = inner.Exec(ctx, `/* write */ INSERT INTO missing VALUES (2)`)
+			_, err = inner.Exec(ctx, `/* write */ INSERT INTO t VALUES (1/0)`)
 			return err
 		}, []string{"begin", "savepoint", "write", "rollback"}, true},
 		"session": {func(ctx context.Context, db scenarios.DB) error {
@@ -130,8 +131,8 @@ func TestConnectionsComeBackAndStatementsAreRecorded(t *testing.T) {
 				return ok, c.f(ctx, db)
 			})
 			rec := handle(t, inst)
-			if failed := rec.Answer == scenarios.Failed; failed != c.fails || failed != (rec.Err != "") || rec.LostConnection {
-				t.Errorf("answer %s, error %q, lost %v", rec.Answer, rec.Err, rec.LostConnection)
+			if failed := rec.Answer == scenarios.Failed; failed != c.fails || failed != (rec.Err != "") || rec.LostServer {
+				t.Errorf("answer %s, error %q, lost %v", rec.Answer, rec.Err, rec.LostServer)
 			}
 			var steps []string
 			for _, s := range rec.Statements {
@@ -283,8 +284,24 @@ func TestLosingTheServerIsNoAnswer(t *testing.T) {
 		_, err := db.Exec(ctx, `/* die */ SELECT pg_terminate_backend(pg_backend_pid())`)
 		return ok, err
 	})
-	if rec := handle(t, inst); !rec.LostConnection {
+	if rec := handle(t, inst); !rec.LostServer {
 		t.Errorf("%+v", rec)
+	}
+}
+
+// A full disk or a dropped table says nothing about a strategy; an error of its own does.
+func TestFailuresOfTheServerAreNoAnswers(t *testing.T) {
+	for state, want := range map[string]bool{
+		"53100": true, "53300": true, "57P01": true, "58030": true, "XX000": true, "25006": true, "42P01": true, "08006": true,
+		"23505": false, "40001": false, "40P01": false, "25P02": false, "55P03": false, "57014": false, "42703": false,
+	} {
+		inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+			_, err := db.Exec(ctx, fmt.Sprintf(`/* fail */ DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$`, state))
+			return ok, err
+		})
+		if rec := handle(t, inst); rec.LostServer != want || rec.SQLState != state {
+			t.Errorf("%s: %+v", state, rec)
+		}
 	}
 }
 

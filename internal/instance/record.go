@@ -15,8 +15,10 @@ type Record struct {
 	Body     string
 	SQLState string // of the error that reached the client; empty where it was none of PostgreSQL's
 	Err      string
-	// LostConnection says that the error was the server going away.
-	LostConnection bool
+	// LostServer says that the error was the server's: it went away, or has no disk left.
+	LostServer bool
+	// GivenUp says that the attempt was ended because it had lasted too long: its caller learned nothing.
+	GivenUp bool
 
 	Called     time.Time // left the gate
 	Sent       time.Time // first statement sent, or process lock asked for; zero where neither was

@@ -27,6 +27,9 @@ func Control(ctx context.Context, srv *server.Server, o Options) (results.Contro
 	return results.Control{Ran: true, Strategy: s.Name, Captures: captures, DoubleCharged: captures > 1}, nil
 }
 
+// forcedLimit ends a control that hangs.
+const forcedLimit = 30 * time.Second
+
 // Forced makes two attempts at one intent in the worst order that can be had from outside: the acquirer's gate holds the first
 // capture until a second one arrives, or the other attempt is answered, or it is seen waiting, in PostgreSQL or in the process.
 // It returns how many captures the acquirer made. Nothing in it depends on luck or on time.
@@ -62,7 +65,7 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 	gate := acq.Hold()
 	defer gate.Open()
 	answered := make(chan instance.Record, 2)
-	limited, cancel := context.WithTimeout(ctx, o.AttemptTimeout)
+	limited, cancel := context.WithTimeout(ctx, forcedLimit) // not the attempts' own: nothing here waits for the acquirer
 	defer cancel()
 	for range 2 {
 		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), it.req) }()

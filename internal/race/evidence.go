@@ -89,11 +89,23 @@ func (o Options) raceIntent(ctx context.Context, aside *pgx.Conn, t *team, it in
 		*f.rec = got[0]
 	}
 	for _, r := range append([]instance.Record{out.repeat, out.mismatch, out.otherAnswer}, out.attempts...) {
-		if r.LostConnection {
-			return out, fmt.Errorf("%w during intent %d: %s", ErrConnectionLost, it.number, r.Err)
+		if r.LostServer {
+			return out, fmt.Errorf("%w during intent %d: %s", ErrServerLost, it.number, r.Err)
 		}
 	}
 	return out, nil
+}
+
+// givenUp counts attempts that were ended because they lasted too long.
+func (ev *evidence) givenUp() (n int) {
+	for _, out := range ev.intents {
+		for _, r := range out.attempts {
+			if r.GivenUp {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // readRows reads the table from outside, also after Ctrl-C, on a connection of its own.

@@ -47,6 +47,7 @@ func (ev *evidence) count() (results.Counts, []results.Round) {
 		c.DuplicateCaptures += duplicates
 		c.CapturedCents += l.CapturedCents
 		if l.Captures > 0 {
+			c.IntentsCharged++
 			c.OwedCents += out.req.AmountCents
 		}
 		r.Intents++

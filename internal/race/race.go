@@ -61,11 +61,11 @@ func (o Options) hazard() scenarios.Hazard {
 	return scenarios.Race
 }
 
-// ErrConnectionLost says that the server went away during the race. What was measured until then is in the result.
-var ErrConnectionLost = errors.New("connection to PostgreSQL lost")
+// ErrServerLost says that the server went away or failed during the race. What was measured until then is in the result.
+var ErrServerLost = errors.New("PostgreSQL went away or failed")
 
 // Run races one strategy. The result is worth reading on an error too: where the context ended (Status Aborted, no error), or
-// the connection was lost (ErrConnectionLost), it holds what was measured until then.
+// the connection was lost (ErrServerLost), it holds what was measured until then.
 func Run(ctx context.Context, srv *server.Server, o Options) (results.Run, error) {
 	o.Acquirer.Dedup = o.Acquirer.Dedup || o.Strategy.WantsDedup
 	run := describe(srv, o)
@@ -87,6 +87,9 @@ func Run(ctx context.Context, srv *server.Server, o Options) (results.Run, error
 		return stopped(ctx, run, err)
 	}
 	ev.fill(&run)
+	if ev.givenUp() > 0 { // what befell the attempts was more than a race
+		never, shows = o.Strategy.Judged(scenarios.LostReply, o.Isolation)
+	}
 	verdict(&run, o, never, shows, ev)
 	if err != nil || ctx.Err() != nil {
 		return stopped(ctx, run, err)
@@ -101,6 +104,9 @@ func stopped(ctx context.Context, run results.Run, err error) (results.Run, erro
 		return run, nil
 	}
 	run.Status = results.Errored
+	if run.Verdict == results.Held {
+		run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
+	}
 	return run, err
 }
 

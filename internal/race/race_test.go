@@ -323,7 +323,7 @@ func TestLostConnectionKeepsWhatWasMeasured(t *testing.T) {
 		return err
 	}))
 	r, err := Run(t.Context(), servertest.Server(t), o)
-	if !errors.Is(err, ErrConnectionLost) {
+	if !errors.Is(err, ErrServerLost) {
 		t.Fatalf("error %v", err)
 	}
 	if r.Status != results.Errored || r.Counts.Intents != 2 || r.Verdict == results.Held {

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/jackc/pgx/v5"
-
 	"idemlab/internal/acquirer"
 	"idemlab/internal/instance"
+	"idemlab/internal/server"
 	"idemlab/scenarios"
 )
 
@@ -27,15 +26,30 @@ func ServeInstance(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 		return err
 	}
 	defer m.close()
-	for {
-		var o order
-		if err := l.dec.Decode(&o); err != nil {
-			return nil // the race has closed the pipe, or is gone: the attempts go with this process
-		}
+	for o := range orders(l, stop) {
 		if err := l.answer(m.obey(ctx, o)); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// orders reads what the race wants. When the race has closed the pipe, or is gone, gone is called at once, also while an order
+// is being obeyed: attempts that wait in PostgreSQL end with it.
+func orders(l line, gone func()) <-chan order {
+	c := make(chan order)
+	go func() {
+		defer close(c)
+		for {
+			var o order
+			if err := l.dec.Decode(&o); err != nil {
+				gone()
+				return
+			}
+			c <- o
+		}
+	}()
+	return c
 }
 
 func (l line) answer(records []instance.Record, failed error) error {
@@ -51,9 +65,9 @@ func (s setup) open(ctx context.Context) (*local, error) {
 	if !ok {
 		return nil, fmt.Errorf("no strategy %q in this program", s.Strategy)
 	}
-	cfg, err := pgx.ParseConfig(s.DSN)
+	cfg, err := server.ParseDSN(s.DSN)
 	if err != nil {
-		return nil, fmt.Errorf("read the connection string: %w", err)
+		return nil, err
 	}
 	cfg.RuntimeParams["search_path"] = s.SearchPath
 	cfg.RuntimeParams["application_name"] = s.AppName

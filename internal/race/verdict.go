@@ -3,6 +3,7 @@ package race
 import (
 	"fmt"
 	"runtime"
+	"strings"
 
 	"idemlab/internal/check"
 	"idemlab/internal/server"
@@ -18,6 +19,9 @@ func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *
 	}
 	j := check.Judge(o.Expect, never, shows, e)
 	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
+	if n := ev.givenUp(); n > 0 {
+		run.Reason = strings.TrimPrefix(fmt.Sprintf("%s; %d attempts were given up after %v, so it is judged as lost replies", run.Reason, n, o.AttemptTimeout), "; ")
+	}
 	for i := range run.Anomalies {
 		run.Anomalies[i].Judged = j.Judged(scenarios.Anomaly(run.Anomalies[i].Kind))
 	}
@@ -36,6 +40,8 @@ func doubt(run results.Run, o Options) string {
 	case 2*run.Overlap.IntentsOverlapped < run.Counts.Intents:
 		return fmt.Sprintf("the attempts did not overlap: in %d of %d intents two were in flight at once",
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)
+	case run.Counts.IntentsCharged == 0:
+		return "the acquirer approved nothing, so nothing could be charged twice"
 	case run.Counts.Rows == nil:
 		return "the rows could not be read"
 	}
@@ -54,7 +60,7 @@ func describe(srv *server.Server, o Options) results.Run {
 			Settings: info.Settings, NotDurable: info.NotDurable,
 		},
 		Tool: results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
-		Settings: results.Settings{
+		Settings: &results.Settings{
 			AttemptsPerIntent: o.Attempts, Intents: o.Intents, Rounds: o.Rounds,
 			AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
 			DeclineShare: o.Acquirer.DeclineShare, AcquirerDedup: o.Acquirer.Dedup, LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool,

@@ -36,6 +36,9 @@ func (f field) paint(text string, s Style) string {
 const absent = "–"
 
 func fields(r results.Run) []field {
+	if r.Engine == "explore" {
+		return exploreFields(r)
+	}
 	return []field{
 		{"double-charged", []string{doubleCharged(r)}, moodOfCount(r)},
 		{"acquirer told", []string{told(r)}, plain},
@@ -167,7 +170,7 @@ func inFlight(r results.Run) string {
 func control(r results.Run) string {
 	switch {
 	case r.Control == nil:
-		return "is one"
+		return "not needed" // it does not claim to hold
 	case r.Control.DoubleCharged:
 		return r.Control.Strategy + " charged twice"
 	}

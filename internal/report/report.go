@@ -15,6 +15,7 @@ import (
 type Style struct {
 	Width int // columns; under Narrow there is no table
 	Color bool
+	ASCII bool // no signs beyond ASCII in pictures
 }
 
 // Narrow is the width under which runs are listed one below the other.
@@ -23,12 +24,32 @@ const Narrow = 90
 // Text writes the report for people: what was run and where, a table, what there is to say about it, the verdict.
 func Text(w io.Writer, d results.Document, s Style) error {
 	var b strings.Builder
+	if isMutants(d) {
+		heading(&b, d.Runs[0])
+		mutants(&b, d, s)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	if isGrid(d) {
+		gridHeading(&b, d.Runs[0])
+		if err := grid(&b, d, s); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	if len(d.Runs) > 0 {
 		heading(&b, d.Runs[0])
 		if err := body(&b, d.Runs, s); err != nil {
 			return err
 		}
+		if err := pictures(&b, d.Runs, s); err != nil {
+			return err
+		}
 		notes(&b, d.Runs)
+	}
+	if d.Error != nil {
+		fmt.Fprintf(&b, "\nerror: %s\n", *d.Error)
 	}
 	verdicts(&b, d, s)
 	_, err := io.WriteString(w, b.String())
@@ -37,7 +58,20 @@ func Text(w io.Writer, d results.Document, s Style) error {
 
 // heading is one paragraph: the question and the place.
 func heading(b *strings.Builder, r results.Run) {
-	c := r.Settings
+	if c := r.Settings; c != nil {
+		raceHeading(b, r, *c)
+	} else if r.Explore != nil {
+		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
+		return
+	}
+	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
+	if r.Server.NotDurable != "" {
+		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)
+	}
+	b.WriteString("\n\n")
+}
+
+func raceHeading(b *strings.Builder, r results.Run, c results.Settings) {
 	fmt.Fprintf(b, "%s, %s: %s of %s each", r.Engine, r.Scenario,
 		count(c.Intents*max(1, c.Rounds), "intent"), count(c.AttemptsPerIntent, "attempt"))
 	if c.Instances > 1 {
@@ -46,11 +80,6 @@ func heading(b *strings.Builder, r results.Run) {
 		fmt.Fprintf(b, ", pool %d", c.Pool)
 	}
 	fmt.Fprintf(b, "; the acquirer takes %s; seed %d\n", c.AcquirerLatency, r.Seed)
-	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
-	if r.Server.NotDurable != "" {
-		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)
-	}
-	b.WriteString("\n\n")
 }
 
 // body is the table where it fits and a list where it does not.

@@ -90,7 +90,7 @@ func TestEveryEndHasWords(t *testing.T) {
 		"could not run": {func(d *results.Document) {
 			d.ExitCode = 3
 			d.Runs[0] = results.Run{Engine: "race", Strategy: "insert-first", Status: results.Errored, ExitCode: 3}
-		}, "could not be made"},
+		}, "did not come to its end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := reference(t, "insert-first")

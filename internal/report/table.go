@@ -36,6 +36,9 @@ func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, 
 		tablewriter.WithRowAutoWrap(tw.WrapNone),
 		tablewriter.WithEastAsian(tw.Off), // it would count box drawing as two columns
 	)
+	if len(runs) == 0 {
+		return "", nil
+	}
 	columns := make([][]field, len(runs))
 	header := []any{""}
 	for i, run := range runs {

@@ -12,16 +12,16 @@ func notes(b *strings.Builder, runs []results.Run) {
 	var lines []string
 	held := false
 	for _, r := range runs {
-		if r.Settings.AcquirerDedup {
+		if s := r.Settings; s != nil && s.AcquirerDedup {
 			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
 		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
-		if r.Verdict == results.Held && r.Counts != nil {
+		if r.Verdict == results.Held && r.Counts != nil && r.Counts.IntentsCharged > 0 {
 			held = true
 			lines = append(lines, fmt.Sprintf("%s: 0 double charges in %s: the true share is below %.1f %% (95 %% confidence).",
-				r.Strategy, count(r.Counts.Intents, "intent"), 100*upper95(r.Counts.Intents)))
+				r.Strategy, count(r.Counts.IntentsCharged, "intent"), 100*upper95(r.Counts.IntentsCharged)))
 		}
 	}
 	if held {
@@ -47,6 +47,10 @@ func unjudged(r results.Run) string {
 	}
 	var parts []string
 	for _, k := range kinds {
+		if r.Engine == "explore" { // one entry for each kind: its shortest order
+			parts = append(parts, k)
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%s in %s", k, count(n[k], "intent")))
 	}
 	return strings.Join(parts, ", ")
@@ -92,9 +96,17 @@ func conclusion(d results.Document) string {
 	case 130:
 		return "interrupted; what was measured until then is " + string(d.Verdict)
 	case 4:
-		return "inconclusive: what was expected is neither shown nor refuted"
+		if d.Verdict == results.Inconclusive {
+			return "inconclusive: what was expected is neither shown nor refuted"
+		}
+		return string(d.Verdict) + ", but not all that was to be shown was"
 	}
-	return "none: the run could not be made"
+	for _, r := range d.Runs {
+		if r.Status == results.Complete {
+			return string(d.Verdict) + ", but the command did not come to its end"
+		}
+	}
+	return "none: the run did not come to its end"
 }
 
 // several keeps the last line honest where runs differ: "violated" alone would hide the one that held.

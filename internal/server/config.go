@@ -45,6 +45,12 @@ func foreignConfig(src source) (*pgx.ConnConfig, error) {
 	return cfg, nil
 }
 
+// ParseDSN reads a connection string that DSN gave, in another process of the same user, as this package reads the user's: with
+// hostaddr, and without what only pgxpool knows.
+func ParseDSN(dsn string) (*pgx.ConnConfig, error) {
+	return foreignConfig(source{name: "the connection string", dsn: dsn})
+}
+
 // embeddedConfig addresses a server of our own. The caller has unset PG*; what must not depend on that is set again.
 func embeddedConfig(dsn string) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(dsn)

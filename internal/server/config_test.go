@@ -47,6 +47,7 @@ func TestUnreadableStringsKeepTheirSecret(t *testing.T) {
 		"postgresql+psycopg2://u:s3cr3t@h/d?a=b",
 		"mysql://u:s3cr3t@h/d",
 		"u:s3cr3t@h/d",
+		"u:s3cr3t words@h/d?a=b",
 		"s3cr3tpass word",
 		"postgres://u:s3cr3t@h/d?hostaddr=example.com",
 	} {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package server
 
@@ -75,6 +75,7 @@ func TestDownload(t *testing.T) {
 	if local == "" {
 		t.Fatal("the scripts in the archive need a PostgreSQL on this machine: " + InstallCommand())
 	}
+	t.Setenv("TMPDIR", t.TempDir())
 	repo, asked := repository(t, nil)
 	env, cache := cacheEnv(t, repo)
 	bin, said, err := find(t, env)
@@ -86,6 +87,9 @@ func TestDownload(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "*")); len(left) != 1 {
 		t.Errorf("in the cache: %q", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "embedded*")); len(left) != 0 {
+		t.Errorf("the library left %q", left)
 	}
 	s, err := Open(t.Context(), Options{PGBin: bin, Environ: environ{"PATH=" + local + ":" + os.Getenv("PATH"), "TMPDIR=/var/tmp"}, Say: t.Logf})
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package server
 
 // What the tests of the outside need from the inside.

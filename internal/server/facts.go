@@ -38,8 +38,12 @@ func readFacts(ctx context.Context, conn *pgx.Conn, more []string) (*facts, erro
 	if err := c.read(ctx, conn); err != nil {
 		return nil, fmt.Errorf("counting connections: %w", err)
 	}
-	rows, err := conn.Query(ctx, `/* settings */ SELECT name, current_setting(name) FROM unnest($1::text[]) AS name`,
-		append(durabilitySettings(), more...))
+	rows, err := conn.Query(ctx, `/* settings */
+		SELECT name, current_setting(name) FROM unnest($1::text[]) AS name
+		 UNION
+		SELECT name, current_setting(name, true) FROM unnest($2::text[]) AS name
+		 WHERE current_setting(name, true) NOT IN ('0', '')`,
+		append(durabilitySettings(), more...), timeoutSettings())
 	if err != nil {
 		return nil, err
 	}

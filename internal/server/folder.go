@@ -102,24 +102,31 @@ func makeBase(base string, owner *account) error {
 	return nil
 }
 
-// lockFolder opens dir and locks it without waiting. It fails when somebody else has the lock, and when dir, by the
-// time it is locked, is no longer what its name leads to.
+// lockFolder opens dir and locks it without waiting. It fails when somebody else has the lock.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lockOpened(f, dir); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
+		return nil, err
+	}
+	return f, nil
+}
+
+// lockOpened fails also when dir, by the time it is locked, is no longer what its name leads to: between the opening and
+// the locking another run can have locked it, removed it, and let go.
+func lockOpened(f *os.File, dir string) error {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("locking %s: %w", dir, err)
 	}
 	held, err1 := f.Stat()
 	named, err2 := os.Lstat(dir)
 	if err := errors.Join(err1, err2); err != nil || !os.SameFile(held, named) {
-		_ = f.Close()
-		return nil, errors.Join(fmt.Errorf("%s was removed meanwhile", dir), err)
+		return errors.Join(fmt.Errorf("%s was removed meanwhile", dir), err)
 	}
-	return f, nil
+	return nil
 }
 
 // remove removes the folder, lets go of the lock, and removes the base if this was the last folder in it.

@@ -3,6 +3,8 @@
 package server
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -121,6 +123,25 @@ func mkdir(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+func TestFolderRemovedBetweenOpeningAndLocking(t *testing.T) {
+	dir := mkdir(t, filepath.Join(shortTemp(t), "d"))
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := lockOpened(f, dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("removed: %v", err)
+	}
+	mkdir(t, dir)
+	if err := lockOpened(f, dir); err == nil {
+		t.Error("another folder of the same name passes for the one that is locked")
+	}
 }
 
 // Starts, ends and sweeps of many runs in one base: nobody loses a folder that is in use, and nothing stays.

@@ -13,7 +13,7 @@ type Info struct {
 	Embedded       bool              // a server of our own, thrown away afterwards
 	Superuser      bool              // whether the lab's role is superuser
 	MaxConnections int               // as configured on the server, reserved ones included
-	Settings       map[string]string // fsync, synchronous_commit, full_page_writes, and what --pg-set named
+	Settings       map[string]string // fsync, synchronous_commit, full_page_writes, what --pg-set named, and timeouts that are set
 	NotDurable     string            // why a commit may be lost in a power cut, in words; "" when it may not
 
 	onMemory bool // the data folder lies on a file system that is memory
@@ -46,6 +46,12 @@ func (i *Info) warning() string {
 		return ""
 	}
 	return "; not durable: " + i.NotDurable
+}
+
+// timeoutSettings names what makes statements fail by the clock. They are reported where the server, the role or the connection
+// string sets them: errors that come of it look like the strategy's.
+func timeoutSettings() []string {
+	return []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout"}
 }
 
 // durabilitySettings names the settings whose value "off" lets a server lose or tear what it acknowledged.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package server_test
 
 import (
@@ -216,8 +218,19 @@ func nothingLeft(t *testing.T, tmp string) {
 			return
 		}
 		if time.Now().After(deadline) {
+			killStrays(tmp)
 			t.Fatalf("left behind:\n%s", strings.Join(left, "\n"))
 		}
 		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// killStrays keeps a test that failed from leaving its processes to everybody else on the machine.
+func killStrays(tmp string) {
+	for _, line := range traces(tmp) {
+		var pid int
+		if n, _ := fmt.Sscanf(line, "/proc/%d ", &pid); n == 1 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 }

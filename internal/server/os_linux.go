@@ -12,7 +12,13 @@ import (
 
 // selfPath leads to the running program even after its file was replaced or removed, as a rebuild or the end of
 // `go run` does.
-func selfPath() (string, error) { return "/proc/self/exe", nil }
+func selfPath() (string, error) {
+	const self = "/proc/self/exe"
+	if _, err := os.Lstat(self); err != nil { // no /proc, as in some chroots
+		return os.Executable()
+	}
+	return self, nil
+}
 
 // childAttr sets up initdb and postgres. The kernel sends them die when the *thread* that started them ends: it must
 // be locked to its goroutine until they are gone.

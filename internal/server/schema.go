@@ -36,7 +36,11 @@ func (s *Server) NewSchema(ctx context.Context, ddl string) (*Schema, error) {
 	s.mu.Lock()
 	s.schemas[h] = true
 	s.mu.Unlock()
-	if err := h.runDDL(ctx, ddl); err != nil {
+	err := ctx.Err() // create does not look
+	if err == nil {
+		err = h.runDDL(ctx, ddl)
+	}
+	if err != nil {
 		return nil, errors.Join(err, h.Drop(ctx))
 	}
 	return h, nil
@@ -76,7 +80,10 @@ func (h *Schema) create(ctx context.Context) (err error) {
 	if !got {
 		return errors.New("its advisory lock is taken by somebody else: run again")
 	}
-	// Two statements in one simple-protocol message are one transaction.
+	// Two statements in one simple-protocol message are one transaction. It is not to be cancelled: with a Ctrl-C in this
+	// millisecond nobody would know whether the schema exists, and so nobody would drop it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
 	_, err = conn.Exec(ctx, fmt.Sprintf(`CREATE SCHEMA %[1]s; COMMENT ON SCHEMA %[1]s IS '%[2]s'`, h.name, tagOwned),
 		pgx.QueryExecModeSimpleProtocol)
 	if err != nil {

@@ -1,3 +1,5 @@
+//go:build linux
+
 package server_test
 
 import (
@@ -6,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -92,7 +95,8 @@ func TestSchemaDropSaysWhatIsInTheWay(t *testing.T) {
 	execSQL(t, busy, "BEGIN")
 	execSQL(t, busy, "LOCK TABLE t")
 	err = h.Drop(t.Context())
-	if err == nil || !strings.Contains(err.Error(), h.Name()) || !strings.Contains(err.Error(), "the next run drops it") {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Code != "55P03" || !strings.Contains(err.Error(), h.Name()) || !strings.Contains(err.Error(), "the next run drops it") {
 		t.Errorf("got %v", err)
 	}
 	execSQL(t, busy, "ROLLBACK")
@@ -267,5 +271,28 @@ func TestSchemaLockOutlivesTheIdleTimeout(t *testing.T) {
 	}
 	if query[bool](t, connect(t, s.Config()), "SELECT pg_try_advisory_lock($1)", h.Key()) {
 		t.Error("the lock is free")
+	}
+}
+
+// A Ctrl-C at any moment of NewSchema leaves no schema.
+func TestSchemaCreationCancelled(t *testing.T) {
+	s := servertest.Server(t)
+	const sql = "SELECT count(*)::int FROM pg_namespace WHERE nspname LIKE 'idemlab%'"
+	conn := connect(t, s.Config())
+	before := query[int](t, conn, sql)
+	cancelled := 0
+	for i := range 100 {
+		// From nothing to more than it takes: no event marks the moments in between.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*100*time.Microsecond)
+		h, err := s.NewSchema(ctx, "CREATE TABLE t (); CREATE TABLE u ()")
+		if err != nil {
+			cancelled++
+		} else if err := h.Drop(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+	}
+	if after := query[int](t, conn, sql); after != before || cancelled == 0 {
+		t.Errorf("%d schemas left of %d creations that were cancelled", after-before, cancelled)
 	}
 }

@@ -14,21 +14,6 @@ import (
 // cleanupLimit bounds what is done after the caller's context may have ended: dropping, stopping, removing.
 const cleanupLimit = 15 * time.Second
 
-// mostConnections is far below PostgreSQL's own limit (262143) and far above what one machine can serve.
-const mostConnections = 100_000
-
-// Options say which server is wanted and what for. The zero value asks for a throwaway server with PostgreSQL's
-// defaults, in an empty environment.
-type Options struct {
-	DSN         string                           // --dsn: connection string of the user's server; "" when not given
-	PGBin       string                           // --pg-bin: folder with initdb and postgres; "" when not given (IDEMLAB_PG_BIN counts then)
-	Settings    []string                         // --pg-set: name=value each, for a server of our own only
-	Fast        bool                             // --pg-fast: fsync, synchronous_commit and full_page_writes off, for a server of our own only
-	Connections int                              // connections that the run will hold at once, the lab's own included
-	Environ     []string                         // the environment, as os.Environ gives it; pgx itself reads the process's
-	Say         func(format string, args ...any) // receives one line for people at a time; nil: os.Stderr
-}
-
 // Server is a PostgreSQL that answers. Its methods may be called from several goroutines.
 type Server struct {
 	info   Info
@@ -44,6 +29,9 @@ type Server struct {
 // Open finds the server (see the package's documentation for the order), starts one if none is named, checks that
 // the run's connections fit, and drops what killed runs left behind. The first line it says names the server.
 //
+// For a server of our own Open removes every PG* variable from this process's environment (pgx would obey them even with
+// a complete connection string), so child processes must be given os.Environ as it is after Open.
+//
 // ctx bounds Open alone: cancelling it later does not stop the server. Errors are *UsageError where the options
 // cannot be meant, and else say what was tried and what to type. After an error nothing is left running.
 func Open(ctx context.Context, o Options) (*Server, error) {
@@ -58,39 +46,6 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		return openEmbedded(ctx, o)
 	}
 	return openForeign(ctx, o, src)
-}
-
-// checkOptions refuses what only a server of our own could honour when the server is the user's. Ignoring it would
-// report numbers from other settings than those asked for.
-func checkOptions(o Options, src source) error {
-	if o.Connections < 0 || o.Connections > mostConnections {
-		return usagef("a run cannot hold %d connections", o.Connections)
-	}
-	if src.name == SourceEmbedded {
-		_, err := parseSettings(o.Settings)
-		return err
-	}
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{{"--pg-set", len(o.Settings) > 0}, {"--pg-fast", o.Fast}, {"--pg-bin", o.PGBin != ""}} {
-		if f.given {
-			return usagef("%s is for a server that the lab starts itself, but %s names one of yours: leave %s out, or %s",
-				f.name, src.name, f.name, withoutSource(src))
-		}
-	}
-	return nil
-}
-
-// withoutSource says how to get past a source, for the end of a sentence.
-func withoutSource(src source) string {
-	switch src.name {
-	case SourceFlag:
-		return "leave out --dsn"
-	case SourcePG:
-		return "unset PGHOST PGHOSTADDR PGPORT PGSERVICE"
-	}
-	return "unset " + src.name
 }
 
 // openForeign connects to a server of the user's.

@@ -36,8 +36,11 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
+	if err := tableIsThere(ctx, conn); err != nil {
+		return err
+	}
 	for _, name := range s.Without {
-		if err := doWithout(ctx, conn, name); err != nil {
+		if err := doWithout(ctx, conn); err != nil {
 			return fmt.Errorf("drop constraint %s for %s: %w", name, s.Name, err)
 		}
 	}
@@ -55,13 +58,41 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 	return nil
 }
 
-// doWithout drops a constraint and leaves a plain index in its place, so that only the refusal goes and not the speed of the
-// lookup. A schema that never had the constraint is as good.
-func doWithout(ctx context.Context, conn *pgx.Conn, name string) error {
-	_, err := conn.Exec(ctx, fmt.Sprintf(
-		`ALTER TABLE cobranca DROP CONSTRAINT IF EXISTS %s; CREATE INDEX ON cobranca (idempotency_key)`,
-		pgx.Identifier{name}.Sanitize()))
-	return err
+func tableIsThere(ctx context.Context, conn *pgx.Conn) error {
+	var there bool
+	if err := conn.QueryRow(ctx, `SELECT to_regclass('cobranca') IS NOT NULL`).Scan(&there); err != nil {
+		return fmt.Errorf("look for the table: %w", err)
+	}
+	if !there {
+		return errors.New("the schema makes no table cobranca: it must, with the columns of schema.sql (idemlab explain insert-first shows the SQL)")
+	}
+	return nil
+}
+
+// doWithout drops the constraint, under whatever name the schema gives it, and leaves a plain index in its place, so that only
+// the refusal goes and not the speed of the lookup. A schema that never had the constraint is as good.
+func doWithout(ctx context.Context, conn *pgx.Conn) error {
+	rows, err := conn.Query(ctx, `
+		SELECT CASE WHEN c.conname IS NULL THEN 'DROP INDEX ' || i.indexrelid::regclass
+		            ELSE format('ALTER TABLE cobranca DROP CONSTRAINT %I', c.conname) END
+		  FROM pg_index i
+		  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+		  LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid
+		 WHERE i.indrelid = 'cobranca'::regclass AND i.indisunique
+		   AND i.indnkeyatts = 1 AND a.attname = 'idempotency_key'`)
+	if err != nil {
+		return err
+	}
+	drops, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, drop := range append(drops, `CREATE INDEX ON cobranca (idempotency_key)`) {
+		if _, err := conn.Exec(ctx, drop); err != nil {
+			return fmt.Errorf("%s: %w", drop, err)
+		}
+	}
+	return nil
 }
 
 // keyIsUnique looks for what ON CONFLICT (idempotency_key) can infer: a valid, immediate, whole unique index on that column

@@ -47,7 +47,11 @@ func count(t *testing.T, cfg *pgx.ConnConfig, sql string) (n int) {
 // again runs this test binary with other arguments, in an environment in which a server goes below tmp.
 func again(t *testing.T, tmp string, env []string, args ...string) (out string, code int) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", args...)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
 	cmd.Env = append(append(os.Environ(), "TMPDIR="+tmp), env...)
 	text, _ := cmd.CombinedOutput()
 	return string(text), cmd.ProcessState.ExitCode()

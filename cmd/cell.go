@@ -1,0 +1,122 @@
+package cmd
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/acquirer"
+	"idemlab/internal/check"
+	"idemlab/internal/explore"
+	"idemlab/internal/race"
+	"idemlab/internal/server"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// cell is one engine's look at one strategy under one hazard at one level. Exactly one of the two is set.
+type cell struct {
+	strategy scenarios.Strategy
+	hazard   scenarios.Hazard
+	race     *race.Options
+	explore  *explore.Case
+}
+
+// cellConnections is what one cell holds at the most.
+const cellConnections = exploreConnections
+
+// cells lays out the grid: every strategy, level by level, hazard by hazard.
+func (f *verifyFlags) cells(a *app) ([]cell, error) {
+	if f.parallel < 1 || f.parallel > 16 {
+		return nil, usagef("--parallel %d: say 1 to 16", f.parallel)
+	}
+	if f.budget < 0 {
+		return nil, usagef("--budget %v: say more than 0", f.budget)
+	}
+	com, err := f.common.common(a)
+	if err != nil {
+		return nil, err
+	}
+	names := f.levels
+	if f.full {
+		names = isolationNames()
+	}
+	child, err := instanceArgs()
+	if err != nil {
+		return nil, err
+	}
+	var cells []cell
+	for _, name := range names {
+		level, err := isolationOf(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range com.strategies {
+			cells = append(cells, f.row(com, s, level, child)...)
+		}
+	}
+	return cells, nil
+}
+
+// row is a strategy's cells at one level.
+func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string) []cell {
+	exploration := func(h scenarios.Hazard, sessions, crashes, lost int) cell {
+		o := explore.Defaults(s)
+		o.Sessions, o.Crashes, o.LostReplies, o.Isolation, o.Seed = sessions, crashes, lost, level, com.seed
+		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: com.ddl, Expect: check.ExpectClaim}}
+	}
+	racing := func(h scenarios.Hazard, instances int) cell {
+		return cell{strategy: s, hazard: h, race: &race.Options{
+			Scenario: scenarios.ChargeOnce, Strategy: s, Attempts: 8, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
+			Isolation: level, Acquirer: acquirer.Options{Latency: acquirer.Fixed(5 * time.Millisecond), Seed: com.seed},
+			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child,
+		}}
+	}
+	cells := []cell{exploration(scenarios.Race, 2, 0, 0), racing(scenarios.Race, 1), exploration(scenarios.Crash, 2, 1, 0)}
+	if f.full {
+		cells = append(cells, exploration(scenarios.Race, 3, 0, 0), exploration(scenarios.LostReply, 2, 0, 1), racing(scenarios.Instances, 2))
+	}
+	return slices.DeleteFunc(cells, func(c cell) bool {
+		never, shows := s.Judged(c.hazard, level)
+		claimed := len(never)+len(shows) > 0
+		// Nothing claimed, nothing to compare with. But who claims nothing at all is held to everything in a race.
+		return !claimed && (c.hazard != scenarios.Race || len(s.Never)+len(s.Shows) > 0)
+	})
+}
+
+// run looks. Where the time is up the cell is undecided.
+func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shared bool) (results.Run, error) {
+	left := time.Duration(0)
+	if !until.IsZero() {
+		if left = time.Until(until); left <= 0 {
+			return c.late(srv), nil
+		}
+	}
+	if c.race != nil {
+		return race.Run(ctx, srv, *c.race)
+	}
+	e := *c.explore
+	e.Options.Budget, e.Shared = left, shared
+	return e.Run(ctx, srv)
+}
+
+// late is the result of a cell that was not begun.
+func (c cell) late(srv *server.Server) results.Run {
+	engine, isolation := "race", pgx.TxIsoLevel("")
+	if c.explore != nil {
+		engine, isolation = "explore", c.explore.Options.Isolation
+	} else {
+		isolation = c.race.Isolation
+	}
+	info := srv.Info()
+	return results.Run{
+		Engine: engine, Scenario: scenarios.ChargeOnce.Name, Strategy: c.strategy.Name, Status: results.Complete, StartedAt: time.Now().UTC(),
+		Server:    results.Server{Version: info.Version, Source: info.Source, Isolation: string(isolation), Settings: info.Settings, NotDurable: info.NotDurable},
+		Tool:      results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
+		Anomalies: []results.Anomaly{}, Verdict: results.Inconclusive, Reason: "the budget was used up before", Expected: results.Held,
+		ExitCode: exitInconclusive,
+	}
+}

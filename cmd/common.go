@@ -1,0 +1,117 @@
+package cmd
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+
+	"idemlab/internal/check"
+	"idemlab/scenarios"
+)
+
+// expectations are the values of --expect.
+func expectations() []string {
+	return []string{string(check.ExpectClaim), string(check.ExpectHeld), string(check.ExpectViolated)}
+}
+
+// common is what race and explore share.
+type common struct {
+	strategies []scenarios.Strategy
+	isolation  pgx.TxIsoLevel
+	expect     check.Expectation
+	ddl        string
+	seed       uint64
+}
+
+// commonFlags are the flags that race and explore share, as typed.
+type commonFlags struct {
+	strategies                 []string
+	isolation, expect, ddlFile string
+	seed                       uint64
+}
+
+func (f *commonFlags) add(c *cobra.Command) {
+	fl := c.Flags()
+	fl.StringSliceVarP(&f.strategies, "strategy", "s", []string{scenarios.CheckThenAct.Name, scenarios.InsertFirst.Name},
+		"strategy; a comma list, or repeated (idemlab strategies)")
+	fl.StringVar(&f.isolation, "isolation", string(pgx.ReadCommitted), "default isolation level of the attempts: "+strings.Join(isolationNames(), ", "))
+	fl.StringVar(&f.expect, "expect", string(check.ExpectClaim), "what exit code 0 means: claim (what each strategy says of itself), held or violated")
+	fl.StringVar(&f.ddlFile, "schema", "", "SQL file in place of the embedded schema.sql")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of everything that is left to chance")
+	for name, values := range map[string][]string{"strategy": strategyNames(), "isolation": isolationNames(), "expect": expectations()} {
+		// The only error is a flag that does not exist, which the first test run would show.
+		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+func (f *commonFlags) common(a *app) (common, error) {
+	c := common{expect: check.Expectation(f.expect), ddl: a.schema, seed: f.seed}
+	var err error
+	if c.isolation, err = isolationOf(f.isolation); err != nil {
+		return c, err
+	}
+	if !slices.Contains(expectations(), f.expect) {
+		return c, usagef("--expect=%s: say claim, held or violated", f.expect)
+	}
+	if f.ddlFile != "" {
+		text, err := os.ReadFile(f.ddlFile)
+		if err != nil {
+			return c, usagef("--schema: %w", err)
+		}
+		c.ddl = strings.TrimPrefix(string(text), "\ufeff") // a byte order mark, as some editors write it
+	}
+	c.strategies, err = strategiesOf(f.strategies)
+	return c, err
+}
+
+func strategyNames() []string {
+	var names []string
+	for _, s := range scenarios.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// strategiesOf looks names up, each once, in the order in which they were typed.
+func strategiesOf(names []string) ([]scenarios.Strategy, error) {
+	var chosen []scenarios.Strategy
+	seen := map[string]bool{}
+	for _, name := range names {
+		s, err := strategyOf(name)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[name] {
+			chosen = append(chosen, s)
+		}
+		seen[name] = true
+	}
+	if len(chosen) == 0 {
+		return nil, usagef("--strategy: name at least one of %s", strings.Join(strategyNames(), ", "))
+	}
+	return chosen, nil
+}
+
+func strategyOf(name string) (scenarios.Strategy, error) {
+	s, ok := scenarios.Named(name)
+	if !ok {
+		return s, usagef("no strategy %q; there are: %s", name, strings.Join(strategyNames(), ", "))
+	}
+	return s, nil
+}
+
+func isolationNames() []string {
+	return []string{string(pgx.ReadCommitted), string(pgx.RepeatableRead), string(pgx.Serializable)}
+}
+
+// isolationOf takes "read committed", and "read-committed" too, which needs no quotes.
+func isolationOf(s string) (pgx.TxIsoLevel, error) {
+	name := strings.ToLower(strings.NewReplacer("-", " ", "_", " ").Replace(s))
+	if !slices.Contains(isolationNames(), name) {
+		return "", usagef("--isolation %q: say one of %s", s, strings.Join(isolationNames(), ", "))
+	}
+	return pgx.TxIsoLevel(name), nil
+}

@@ -1,0 +1,123 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"idemlab/internal/acquirer"
+	"idemlab/internal/explore"
+	"idemlab/internal/race"
+	"idemlab/internal/server"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// exploreConnections is what an exploration holds at the most: four sessions, who looks at them, and what prepares and reads.
+const exploreConnections = 16
+
+func (a *app) explore() *cobra.Command {
+	var f exploreFlags
+	c := &cobra.Command{
+		Use:   "explore",
+		Short: "Run every order of events that two or more sessions can have",
+		Long: `Run a strategy, unchanged, through every distinct order of its statements and captures that two or more sessions can have
+on a real PostgreSQL, and say in how many of them the customer is charged twice, with the shortest as a line to replay.
+
+A race shows what happened; this shows what can happen, within the bounds that it states. A search that was cut off is
+never "held".`,
+		Example: `  idemlab explore
+  idemlab explore --strategy=insert-first-open-tx --sessions 1 --crashes 1
+  idemlab explore --strategy=check-then-act --schedule 'A:check B:check A:capture B:capture'
+  idemlab explore --strategy=insert-first --sessions 3 --budget 60s --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			x, err := f.exploration(a)
+			if err != nil {
+				return err
+			}
+			if f.step {
+				if _, err := a.keyboard(); err != nil {
+					return err
+				}
+			}
+			return a.runExplore(c.Context(), f, x)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+// runExplore explores one strategy after another on one server, and puts out one document, also where it ends early.
+func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Case) error {
+	if err := f.output.prepare(); err != nil {
+		return err
+	}
+	ctx, release := untilParentDies(ctx)
+	defer release()
+	started := time.Now()
+	runs, skipped, err := a.exploreAll(ctx, f, cases)
+	if len(runs) == 0 && err != nil {
+		return err
+	}
+	if f.step && err == nil && ctx.Err() == nil {
+		if err := a.step(*runs[0].Explore.Trace); err != nil {
+			return err
+		}
+	}
+	d := document(ctx, runs, err)
+	d.Skipped = skipped
+	return a.put(f.output, "explore", started, d)
+}
+
+func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Case) (runs []results.Run, skipped []results.Skipped, err error) {
+	srv, err := server.Open(ctx, f.server.options(a, exploreConnections))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
+	cases, skipped, err = able(a, srv, cases, func(c explore.Case) scenarios.Strategy { return c.Options.Strategy })
+	if err != nil {
+		return nil, skipped, err
+	}
+
+	var done atomic.Int64
+	bar := a.progress(-1, &done)
+	defer bar.stop()
+	var errs []error
+	for _, c := range cases {
+		c.Options.Progress = &done
+		bar.describe(c.Options.Strategy.Name)
+		run, err := c.Run(ctx, srv)
+		run.Tool.Version = version
+		if err == nil && ctx.Err() == nil && f.likely > 0 && c.Schedule == nil && c.Options.Sessions > 1 {
+			run.Explore.Likely, err = likely(ctx, srv, c, f.likely)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", c.Options.Strategy.Name, err))
+		}
+		runs = append(runs, run)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return runs, skipped, errors.Join(errs...)
+}
+
+// likely races as many attempts as there were sessions, without faults, to say how likely what is possible is.
+func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int) (*results.Likely, error) {
+	run, err := race.Run(ctx, srv, race.Options{
+		Scenario: scenarios.ChargeOnce, Strategy: c.Options.Strategy,
+		Attempts: c.Options.Sessions, Intents: intents, Rounds: 1, Instances: 1, Pool: c.Options.Sessions,
+		Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
+		AttemptTimeout: 30 * time.Second, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
+	})
+	if err != nil || run.Counts == nil {
+		return nil, err
+	}
+	return &results.Likely{Attempts: c.Options.Sessions, Intents: run.Counts.Intents, DoubleCharged: run.Counts.IntentsDoubleCharged}, nil
+}

@@ -1,0 +1,152 @@
+package cmd
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"idemlab/internal/explore"
+	"idemlab/internal/schedule"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// exploreFlags are the flags of explore as typed.
+type exploreFlags struct {
+	server serverFlags
+	output outputFlags
+	common commonFlags
+
+	search                        string
+	sessions, attempts, instances int
+	crashes, lost, most, likely   int
+	hard, noSplit, step           bool
+	budget                        time.Duration
+	schedule, replay              string
+}
+
+func (f *exploreFlags) add(c *cobra.Command) {
+	fl := c.Flags()
+	f.common.add(c)
+	fl.StringVar(&f.search, "search", explore.DPOR, "dpor (one order of each class), full (every order) or random (seeded; needs --budget or --max-schedules)")
+	fl.IntVar(&f.sessions, "sessions", 2, "clients with one key, each on a connection of its own, 1 to 4")
+	fl.IntVar(&f.attempts, "attempts-per-session", 2, "attempts of a client whose attempt died or failed")
+	fl.IntVar(&f.instances, "instances", 1, "instances over which the sessions are dealt")
+	fl.IntVar(&f.crashes, "crashes", 0, "deaths of a session in one schedule, at most")
+	fl.IntVar(&f.lost, "lost-replies", 0, "requests to the acquirer, or replies of it, that are lost in one schedule, at most")
+	fl.BoolVar(&f.hard, "hard", false, "a crash closes the socket, instead of rolling back on the same connection")
+	fl.BoolVar(&f.noSplit, "no-split", false, "take a write outside a transaction as one step: faster, and blind to what happens before it is visible")
+	fl.DurationVar(&f.budget, "budget", 0, "stop after this time (0: none); a search that was cut off is never held")
+	fl.IntVar(&f.most, "max-schedules", 0, "stop after as many schedules (0: none)")
+	fl.IntVar(&f.likely, "race-intents", 50, "race as many intents beside it, to say how likely a double charge is (0: no race)")
+	fl.StringVar(&f.schedule, "schedule", "", "run this one order: 'A:check B:check A:capture …', or its short form")
+	fl.StringVar(&f.replay, "replay", "", "run the order in this run document again, and compare every result")
+	fl.BoolVar(&f.step, "step", false, "walk through the one order key by key, on a terminal")
+	f.server.add(c)
+	f.output.add(c)
+	// The only error is a flag that does not exist, which the first test run would show.
+	_ = c.RegisterFlagCompletionFunc("search", cobra.FixedCompletions([]string{explore.DPOR, explore.Full, explore.Random}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// exploration checks everything that can be wrong before a server is looked for, and returns one case for each strategy.
+func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
+	for _, n := range []struct {
+		flag            string
+		value, min, max int
+	}{
+		{"sessions", f.sessions, 1, 4}, {"attempts-per-session", f.attempts, 1, 10}, {"instances", f.instances, 1, 4},
+		{"crashes", f.crashes, 0, 10}, {"lost-replies", f.lost, 0, 10},
+		{"max-schedules", f.most, 0, 1 << 30}, {"race-intents", f.likely, 0, 10_000},
+	} {
+		if n.value < n.min || n.value > n.max {
+			return nil, usagef("--%s %d: say %d to %d", n.flag, n.value, n.min, n.max)
+		}
+	}
+	switch {
+	case !slices.Contains([]string{explore.DPOR, explore.Full, explore.Random}, f.search):
+		return nil, usagef("--search=%s: say dpor, full or random", f.search)
+	case f.search == explore.Random && f.budget == 0 && f.most == 0:
+		return nil, usagef("--search=random never ends: give --budget 10s, or --max-schedules 1000")
+	case f.budget < 0:
+		return nil, usagef("--budget %v: say more than 0", f.budget)
+	case f.schedule != "" && f.replay != "":
+		return nil, usagef("--schedule and --replay name two orders: leave one out")
+	case f.step && f.schedule == "" && f.replay == "":
+		return nil, usagef("--step walks through one order: name it with --schedule or --replay")
+	}
+	c, err := f.common.common(a)
+	if err != nil {
+		return nil, err
+	}
+	o := explore.Options{
+		Sessions: f.sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost,
+		Hard: f.hard, Search: f.search, Isolation: c.isolation, NoSplit: f.noSplit, Budget: f.budget, MaxSchedules: f.most, Seed: c.seed,
+	}
+	var cases []explore.Case
+	for _, s := range c.strategies {
+		o.Strategy = s
+		cases = append(cases, explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: c.ddl, Expect: c.expect})
+	}
+	return f.oneOrder(cases)
+}
+
+// oneOrder narrows the cases to the one order that was asked for, if any.
+func (f *exploreFlags) oneOrder(cases []explore.Case) ([]explore.Case, error) {
+	text := f.schedule
+	if f.replay != "" {
+		recorded, err := recordedCase(f.replay, cases[0])
+		if err != nil {
+			return nil, err
+		}
+		cases, text = []explore.Case{recorded}, recorded.Recorded.Schedule
+	}
+	if text == "" {
+		return cases, nil
+	}
+	if len(cases) != 1 {
+		return nil, usagef("one order belongs to one strategy: name it with --strategy")
+	}
+	var err error
+	if cases[0].Schedule, err = schedule.Parse(text); err != nil {
+		return nil, usageError{err}
+	}
+	return cases, nil
+}
+
+// recordedCase is the first run in a document that has a schedule to replay, as it was run then.
+func recordedCase(path string, c explore.Case) (explore.Case, error) {
+	run, err := recordedRun(path)
+	if err != nil {
+		return c, err
+	}
+	if c.Options.Strategy, err = strategyOf(run.Strategy); err != nil {
+		return c, err
+	}
+	if c.Options.Isolation, err = isolationOf(run.Server.Isolation); err != nil {
+		return c, err
+	}
+	d := run.Explore
+	c.Options.Sessions, c.Options.AttemptsPerSession, c.Options.NoSplit, c.Options.Hard = d.Sessions, d.AttemptsPerSession, !d.Split, d.Hard
+	c.Recorded = d.Trace
+	return c, nil
+}
+
+func recordedRun(path string) (results.Run, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return results.Run{}, usagef("--replay: %w", err)
+	}
+	defer file.Close()
+	d, err := results.Read(file)
+	if err != nil {
+		return results.Run{}, usagef("--replay %s: %w", path, err)
+	}
+	for _, r := range d.Runs {
+		if r.Explore != nil && r.Explore.Trace != nil {
+			return r, nil
+		}
+	}
+	return results.Run{}, usagef("--replay %s: it holds no schedule; explore writes one where it finds a violation", path)
+}

@@ -1,0 +1,170 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"idemlab/internal/check"
+	"idemlab/internal/report"
+	"idemlab/internal/server"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// verifyFlags are the flags of verify as typed.
+type verifyFlags struct {
+	server   serverFlags
+	output   outputFlags
+	common   commonFlags
+	levels   []string
+	budget   time.Duration
+	parallel int
+	full     bool
+	junit    string
+}
+
+func (a *app) verify() *cobra.Command {
+	var f verifyFlags
+	c := &cobra.Command{
+		Use:   "verify",
+		Short: "Hold every strategy to its claims, in every engine",
+		Long: `Race and explore every strategy, under each hazard, and compare with what it claims: a safe strategy must hold, an unsafe
+one must be caught, and what is undecided is exit code 4. One command for the whole guarantee, for CI.`,
+		Example: `  idemlab verify
+  idemlab verify --strategy=insert-first --isolation "read committed,repeatable read" --junit report.xml
+  idemlab verify --full --budget 30m --json`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.runVerify(c.Context(), &f) },
+	}
+	fl := c.Flags()
+	fl.StringSliceVarP(&f.common.strategies, "strategy", "s", strategyNames(), "strategy; a comma list, or repeated (default: all)")
+	fl.Lookup("strategy").DefValue = ""
+	fl.StringSliceVar(&f.levels, "isolation", []string{string(pgx.ReadCommitted)}, "isolation levels; a comma list")
+	fl.StringVar(&f.common.ddlFile, "schema", "", "SQL file in place of the embedded schema.sql")
+	fl.Uint64Var(&f.common.seed, "seed", 1, "seed of everything that is left to chance")
+	fl.DurationVar(&f.budget, "budget", 0, "stop after this time (0: none); cells that it cuts off are undecided")
+	fl.IntVar(&f.parallel, "parallel", 1, "cells at once, each on tables of its own")
+	fl.BoolVar(&f.full, "full", false, "every isolation level, 3 sessions, lost replies and instances too")
+	fl.StringVar(&f.junit, "junit", "", "write a JUnit file, a test case for each cell")
+	f.server.add(c)
+	f.output.add(c)
+	f.common.isolation, f.common.expect = string(pgx.ReadCommitted), string(check.ExpectClaim)
+	return c
+}
+
+func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
+	cells, err := f.cells(a)
+	if err != nil {
+		return err
+	}
+	if err := f.output.prepare(); err != nil {
+		return err
+	}
+	ctx, release := untilParentDies(ctx)
+	defer release()
+	started := time.Now()
+	runs, skipped, err := a.verifyAll(ctx, f, cells)
+	if len(runs) == 0 && err != nil {
+		return err
+	}
+	d := document(ctx, runs, err)
+	d.Skipped = skipped
+	if f.junit != "" {
+		if err := writeJUnit(f.junit, d); err != nil {
+			return errors.Join(err, a.put(f.output, "verify", started, d))
+		}
+	}
+	return a.put(f.output, "verify", started, d)
+}
+
+// verifyAll runs the cells, some at once, and returns the results in the order of the cells.
+func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs []results.Run, skipped []results.Skipped, err error) {
+	srv, err := server.Open(ctx, f.server.options(a, f.parallel*cellConnections))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
+	cells, skipped, err = able(a, srv, cells, func(c cell) scenarios.Strategy { return c.strategy })
+	if err != nil {
+		return nil, skipped, err
+	}
+
+	var done atomic.Int64
+	bar := a.progress(int64(len(cells)), &done)
+	defer bar.stop()
+	bar.describe("cells")
+	until := time.Time{}
+	if f.budget > 0 {
+		until = time.Now().Add(f.budget)
+	}
+	all := make([]results.Run, len(cells))
+	var g errgroup.Group
+	g.SetLimit(f.parallel)
+	var mu sync.Mutex
+	var errs []error
+	for i, c := range cells {
+		g.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			run, err := c.run(ctx, srv, until, f.parallel > 1)
+			run.Tool.Version, run.Hazard = version, string(c.hazard)
+			all[i] = run
+			done.Add(1)
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, fmt.Errorf("%s, %s: %w", c.strategy.Name, c.hazard, err))
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()                                                                     // each cell's error is collected above, so that one does not end the others
+	all = slices.DeleteFunc(all, func(r results.Run) bool { return r.Engine == "" }) // never begun
+	shownElsewhere(all)
+	return all, skipped, errors.Join(errs...)
+}
+
+// shownElsewhere forgives an engine that did not show what another one did: a bad example must be caught by some engine, not by
+// each. A race may miss by chance what a search finds for sure; a search makes no other charge of the order, as a race does.
+func shownElsewhere(runs []results.Run) {
+	key := func(r results.Run) string { return r.Strategy + r.Hazard + r.Server.Isolation }
+	shown := map[string]bool{}
+	for _, r := range runs {
+		if r.Expected == results.Violated && r.ExitCode == exitHeld {
+			shown[key(r)] = true
+		}
+	}
+	for i, r := range runs {
+		if r.Expected == results.Violated && r.ExitCode == exitInconclusive && r.Status == results.Complete && shown[key(r)] && through(r) {
+			runs[i].ExitCode, runs[i].Reason = exitHeld, "not shown here; the other engine shows it"
+		}
+	}
+}
+
+// through says whether the run looked at all that it was meant to.
+func through(r results.Run) bool { return r.Explore == nil || r.Explore.Coverage == "exhaustive" }
+
+// writeJUnit writes to a temporary file and renames it, so that no half of one is ever read.
+func writeJUnit(path string, d results.Document) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".junit-*")
+	if err != nil {
+		return fmt.Errorf("write JUnit: %w", err)
+	}
+	defer os.Remove(tmp.Name()) // after the rename there is nothing of that name
+	if err := errors.Join(report.JUnit(tmp, d), tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return fmt.Errorf("write JUnit: %w", err)
+	}
+	return os.Rename(tmp.Name(), path)
+}

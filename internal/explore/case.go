@@ -1,0 +1,250 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/check"
+	"idemlab/internal/schedule"
+	"idemlab/internal/server"
+	"idemlab/internal/tables"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// Case is one strategy to explore, on tables of its own, and what its verdict is measured by.
+type Case struct {
+	Scenario scenarios.Scenario
+	Options  Options // the strategy is in there
+	DDL      string  // of schema.sql or what stands for it
+	Expect   check.Expectation
+	Schedule schedule.Schedule // nil: search; else follow this one order
+	// Shared says that other cases run on the same server at the same time, so that nothing server-wide may be touched even where
+	// the server is ours.
+	Shared   bool
+	Recorded *results.Trace // what that order led to before, to be compared; may be nil
+}
+
+// Run explores and judges. The result is worth reading on an error too. Where the context ended it is Aborted, without an error.
+func (c Case) Run(ctx context.Context, srv *server.Server) (results.Run, error) {
+	c.Options.OwnCluster = srv.Info().Embedded && !c.Shared
+	run := c.describe(srv)
+	started := time.Now()
+	run.StartedAt = started.UTC()
+	err := c.fill(ctx, srv, &run)
+	run.DurationMS = results.MS(time.Since(started))
+	switch {
+	case ctx.Err() != nil:
+		run.Status = results.Aborted
+		return run, nil
+	case err != nil:
+		run.Status = results.Errored
+	}
+	return run, err
+}
+
+// fill explores and judges. The control comes first: on a server where a double charge cannot be shown, finding none proves
+// nothing.
+func (c Case) fill(ctx context.Context, srv *server.Server, run *results.Run) (err error) {
+	never, shows := c.claims()
+	var doubt string
+	if len(never) > 0 && c.Schedule == nil {
+		if doubt, err = c.control(ctx, srv, run); err != nil {
+			return fmt.Errorf("control: %w", err)
+		}
+	}
+	schema, err := tables.Create(ctx, srv, c.DDL, c.Options.Strategy)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, schema.Drop(context.WithoutCancel(ctx))) }()
+	var more string
+	if c.Schedule == nil {
+		more, err = c.search(ctx, schema.Config(), run)
+	} else {
+		more, err = c.follow(ctx, schema.Config(), run)
+	}
+	if err != nil {
+		return err
+	}
+	if doubt == "" {
+		doubt = more
+	}
+	c.judge(run, never, shows, doubt)
+	if v := run.Explore.ShortestViolation; v != nil && run.Explore.Trace == nil && ctx.Err() == nil {
+		return c.picture(ctx, schema.Config(), run, v.Schedule)
+	}
+	return nil
+}
+
+// control explores the scenario's control strategy, which must be caught on this server.
+func (c Case) control(ctx context.Context, srv *server.Server, run *results.Run) (doubt string, err error) {
+	s := c.Scenario.Control
+	schema, err := tables.Create(ctx, srv, c.DDL, s)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, schema.Drop(context.WithoutCancel(ctx))) }()
+	o := Defaults(s)
+	o.Isolation, o.Budget = c.Options.Isolation, c.Options.Budget
+	r, err := Run(ctx, schema.Config(), o)
+	if err != nil {
+		return "", err
+	}
+	run.Control = &results.Control{Ran: true, Strategy: s.Name}
+	for _, out := range r.Outcomes {
+		run.Control.Captures = max(run.Control.Captures, out.Captures)
+	}
+	if run.Control.DoubleCharged = run.Control.Captures > 1; !run.Control.DoubleCharged {
+		return fmt.Sprintf("the control %s did not double-charge on this server, so a double charge may go unseen", s.Name), nil
+	}
+	return "", nil
+}
+
+func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run) (doubt string, err error) {
+	r, err := Run(ctx, cfg, c.Options)
+	if err != nil {
+		return "", err
+	}
+	d := r.Document()
+	run.Explore = &d
+	switch {
+	case r.OracleDiffers != "":
+		return "the two oracles differ: " + r.OracleDiffers, nil
+	case r.Inconclusive != "":
+		return r.Inconclusive, nil
+	case !r.Complete:
+		return fmt.Sprintf("not every order was run: %s (%s after %d schedules)", r.Coverage(), r.Cut, r.Schedules), nil
+	}
+	return "", nil
+}
+
+// follow runs the one order. One that cannot be had makes the run inconclusive: the code is no longer what it was.
+func (c Case) follow(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run) (doubt string, err error) {
+	t, err := Replay(ctx, cfg, c.Options, c.Schedule)
+	d := ReplayDocument(c.Options, t)
+	run.Explore = &d
+	var impossible *schedule.Impossible
+	if errors.As(err, &impossible) {
+		d.Outcomes = []results.Outcome{} // it did not come to an end
+		return "diverged: " + impossible.Error(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if c.Recorded != nil {
+		if diverged := compare(*c.Recorded, *d.Trace); diverged != "" {
+			return diverged, nil // it is another story now, and what it ends in is no repetition of the recorded one
+		}
+	}
+	for _, f := range t.Outcome.Findings {
+		d.Violations = append(d.Violations, results.Violation{
+			Schedule: d.Trace.Schedule, Short: d.Trace.Short, Anomaly: string(f.Anomaly), Detail: f.Detail,
+		})
+	}
+	return "", nil
+}
+
+// picture follows the shortest violation once more, looking at the table after each turn.
+func (c Case) picture(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run, text string) error {
+	s, err := schedule.Parse(text)
+	if err != nil {
+		return fmt.Errorf("read back the shortest violation: %w", err)
+	}
+	t, err := Replay(ctx, cfg, c.Options, s)
+	if err != nil {
+		return fmt.Errorf("replay the shortest violation: %w", err)
+	}
+	d := t.Document()
+	run.Explore.Trace = &d
+	return nil
+}
+
+func (c Case) judge(run *results.Run, never, shows []scenarios.Anomaly, doubt string) {
+	var found []scenarios.Anomaly
+	for _, v := range run.Explore.Violations {
+		found = append(found, scenarios.Anomaly(v.Anomaly))
+	}
+	j := check.Judge(c.Expect, never, shows, check.Evidence{Found: found, Doubt: doubt})
+	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
+	captures := 0
+	for _, o := range run.Explore.Outcomes {
+		captures = max(captures, o.Captures)
+	}
+	for _, v := range run.Explore.Violations {
+		judged := j.Judged(scenarios.Anomaly(v.Anomaly))
+		run.Anomalies = append(run.Anomalies, results.Anomaly{
+			Kind: v.Anomaly, Intent: v.Short, Captures: captures, Detail: v.Detail, Judged: judged,
+		})
+		if judged && run.Explore.ShortestViolation == nil {
+			run.Explore.ShortestViolation = &v
+		}
+	}
+}
+
+// claims are what the strategy says of this case. Where two hazards are let loose at once, only what it claims never to happen
+// under each is held against it, and what it shows under either is what it shows.
+func (c Case) claims() (never, shows []scenarios.Anomaly) {
+	var under []scenarios.Hazard
+	crashes, losses := c.Options.Crashes, c.Options.LostReplies
+	if c.Schedule != nil {
+		crashes, losses = c.Schedule.Faults()
+	}
+	if crashes > 0 {
+		under = append(under, scenarios.Crash)
+	}
+	if losses > 0 {
+		under = append(under, scenarios.LostReply)
+	}
+	if len(under) == 0 {
+		under = append(under, scenarios.Race)
+		if c.Options.Instances > 1 {
+			under[0] = scenarios.Instances
+		}
+	}
+	for i, h := range under {
+		n, s := c.Options.Strategy.Judged(h, c.Options.Isolation)
+		if shows = append(shows, s...); i == 0 {
+			never = n
+			continue
+		}
+		never = slices.DeleteFunc(never, func(a scenarios.Anomaly) bool { return !slices.Contains(n, a) })
+	}
+	return slices.DeleteFunc(never, func(a scenarios.Anomaly) bool { return slices.Contains(shows, a) }), shows
+}
+
+// describe starts the document of a run.
+func (c Case) describe(srv *server.Server) results.Run {
+	info := srv.Info()
+	return results.Run{
+		Engine: "explore", Scenario: c.Scenario.Name, Strategy: c.Options.Strategy.Name,
+		Status: results.Complete, Verdict: results.Inconclusive, Expected: results.Held, ExitCode: check.ExitInconclusive,
+		Seed: c.Options.Seed,
+		Server: results.Server{
+			Version: info.Version, Source: info.Source, Isolation: string(c.Options.Isolation),
+			Settings: info.Settings, NotDurable: info.NotDurable,
+		},
+		Tool:      results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
+		Anomalies: []results.Anomaly{},
+	}
+}
+
+// compare says where two runs of one order differ, in words; nothing where they do not.
+func compare(before, now results.Trace) string {
+	for i := range min(len(before.Turns), len(now.Turns)) {
+		a, b := before.Turns[i], now.Turns[i]
+		if a.Session != b.Session || a.Step != b.Step || a.Kind != b.Kind || a.Result != b.Result || a.Captures != b.Captures {
+			return fmt.Sprintf("diverged: turn %d was %s:%s with %q, and is %s:%s with %q", i+1, a.Session, a.Step, a.Result, b.Session, b.Step, b.Result)
+		}
+	}
+	if len(before.Turns) != len(now.Turns) {
+		return fmt.Sprintf("diverged: it had %d turns, and has %d", len(before.Turns), len(now.Turns))
+	}
+	return ""
+}

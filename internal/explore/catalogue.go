@@ -1,0 +1,105 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// catalogue is what PostgreSQL knows of the names in a statement. It is read once, before the run: a strategy that changes the
+// schema is not for exploring.
+type catalogue struct {
+	relations map[string]relation
+	harmful   map[string]bool // functions: true where a call may write or wait, false for those known not to
+	schemas   map[string]bool
+	code      map[string]bool     // writing this table runs code (triggers, defaults), or checks at COMMIT
+	kin       map[string][]string // tables that are touched together with this one: by foreign keys, inheritance, partitions
+}
+
+type relation uint8
+
+const (
+	table  relation = iota + 1
+	opaque          // a view, a foreign table, something of the system's
+)
+
+func readCatalogue(ctx context.Context, conn *pgx.Conn) (catalogue, error) {
+	c := catalogue{
+		relations: map[string]relation{}, harmful: map[string]bool{}, schemas: map[string]bool{},
+		code: map[string]bool{}, kin: map[string][]string{},
+	}
+	for _, q := range c.questions() {
+		rows, err := conn.Query(ctx, q.sql)
+		if err == nil {
+			var name, other string
+			_, err = pgx.ForEachRow(rows, []any{&name, &other}, func() error { q.note(name, other); return nil })
+		}
+		if err != nil {
+			return catalogue{}, fmt.Errorf("explore: read the catalogue: %w", err)
+		}
+	}
+	c.closeKin()
+	return c, nil
+}
+
+type question struct {
+	sql  string // gives two texts
+	note func(name, other string)
+}
+
+// questions looks at what the search path makes visible. A table without row security and rules is plain; a function is
+// harmless that is not volatile, or is one of the volatile ones that neither write nor wait.
+func (c *catalogue) questions() []question {
+	return []question{
+		{`SELECT relname::text,
+		         (relkind IN ('r', 'p') AND NOT relrowsecurity AND relnamespace <> 'pg_catalog'::regnamespace
+		          AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = k.oid))::text
+		    FROM pg_class k
+		   WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid)`,
+			func(name, plain string) {
+				c.relations[name] = opaque
+				if plain == "true" {
+					c.relations[name] = table
+				}
+			}},
+		{`SELECT proname::text, bool_or(provolatile = 'v' AND proname NOT IN ('clock_timestamp', 'random', 'gen_random_uuid'))::text
+		    FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace GROUP BY 1`,
+			func(name, harmful string) { c.harmful[name] = harmful == "true" }},
+		{`SELECT DISTINCT proname::text, '' FROM pg_proc WHERE pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`,
+			func(name, _ string) { c.harmful[name] = true }},
+		{`SELECT nspname::text, '' FROM pg_namespace`,
+			func(name, _ string) { c.schemas[name] = true }},
+		{`SELECT k.relname::text, ''
+		    FROM pg_class k
+		   WHERE pg_table_is_visible(k.oid)
+		     AND (EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = k.oid AND NOT t.tgisinternal)
+		       OR EXISTS (SELECT FROM pg_constraint d WHERE d.conrelid = k.oid AND d.condeferrable)
+		       OR EXISTS (SELECT FROM pg_depend d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
+		                   WHERE a.adrelid = k.oid AND d.refclassid = 'pg_proc'::regclass AND d.refobjid >= 16384)
+		       OR EXISTS (SELECT FROM pg_depend d JOIN pg_constraint a ON d.classid = 'pg_constraint'::regclass AND d.objid = a.oid
+		                   WHERE a.conrelid = k.oid AND d.refclassid = 'pg_proc'::regclass AND d.refobjid >= 16384))`,
+			func(name, _ string) { c.code[name] = true }},
+		{`SELECT a.relname::text, b.relname::text
+		    FROM (SELECT conrelid AS x, confrelid AS y FROM pg_constraint WHERE contype = 'f'
+		          UNION SELECT inhrelid, inhparent FROM pg_inherits) t
+		    JOIN pg_class a ON a.oid = t.x AND a.relkind IN ('r', 'p') JOIN pg_class b ON b.oid = t.y
+		   WHERE pg_table_is_visible(a.oid) OR pg_table_is_visible(b.oid)`,
+			func(name, other string) {
+				c.kin[name], c.kin[other] = add(c.kin[name], other), add(c.kin[other], name)
+			}},
+	}
+}
+
+// closeKin makes kin of kin kin: a cascade goes on.
+func (c *catalogue) closeKin() {
+	for name := range c.kin {
+		for i := 0; i < len(c.kin[name]); i++ {
+			for _, k := range c.kin[c.kin[name][i]] {
+				if k != name {
+					c.kin[name] = add(c.kin[name], k)
+				}
+			}
+		}
+	}
+}

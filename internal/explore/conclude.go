@@ -1,0 +1,60 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/schedule"
+	"idemlab/scenarios"
+)
+
+// conclude fills in what is known at the end.
+func (x *exploration) conclude() {
+	r := &x.result
+	r.Duration = time.Since(x.started)
+	r.proofs = x.e.proofs
+	r.SplitCommit = x.e.split.on.Load()
+	r.Fingerprint = fmt.Sprintf("%016x", x.print.Sum64())
+	if r.Cut != "" || r.Inconclusive != "" {
+		r.Complete = false
+	}
+	for _, a := range scenarios.Anomalies() {
+		if v := x.best[a]; v != nil {
+			r.Violations = append(r.Violations, *v)
+		}
+	}
+	for _, o := range r.Outcomes {
+		if o.Stuck && r.Inconclusive == "" {
+			r.Inconclusive = "in some schedules sessions wait for ever: what they wait for is never given back"
+		}
+	}
+}
+
+// Replay follows a schedule on the same terms as Run, and from its end lets each session go as far as it goes, without
+// faults. The crashes and lost replies of o do not count: those of the schedule do. The error is a *schedule.Impossible where
+// the schedule asks for a turn that cannot be had; the Trace then shows how far it went.
+func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.Schedule) (Trace, error) {
+	o.Crashes, o.LostReplies = s.Faults()
+	e, err := open(ctx, config, o)
+	if err != nil {
+		return Trace{}, err
+	}
+	e.watch = true
+	j, err := e.once(ctx, func(ctx context.Context, w *world) (schedule.Run, error) { return schedule.Replay(ctx, w, s) })
+	t := Trace{Schedule: schedule.ScheduleOf(j.run), Turns: j.trace, Outcome: j.outcome}
+	for i := range e.o.Sessions + len(e.o.Others) {
+		t.Sessions = append(t.Sessions, e.sessionName(i))
+	}
+	return t, errors.Join(err, e.close(ctx))
+}
+
+func (e *engine) sessionName(i int) string {
+	if i < e.o.Sessions {
+		return "client"
+	}
+	return e.o.Others[i-e.o.Sessions].Name
+}

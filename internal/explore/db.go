@@ -1,0 +1,195 @@
+package explore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"idemlab/internal/schedule"
+	"idemlab/scenarios"
+)
+
+// db is the strategy's database: one connection, each call a step.
+type db struct {
+	a      *attempt
+	pinned bool // inside Session, where statements meant for the connection's own transaction are in order
+}
+
+var _ scenarios.DB = db{}
+
+func (d db) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	r := d.call(ctx, sql, executing(sql, args))
+	return r.tag, r.err
+}
+
+func (d db) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return d.call(ctx, sql, querying(sql, args)).asRows()
+}
+
+func (d db) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return row{d.call(ctx, sql, querying(sql, args))}
+}
+
+func (d db) call(ctx context.Context, sql string, run runner) *result {
+	if !d.pinned && d.a.s.txn != nil && !d.a.dead.Load() {
+		return failed(d.a.refuse("uses a second connection while it holds a transaction, and the explorer has one for each session"))
+	}
+	return d.a.statement(ctx, sql, run)
+}
+
+func (d db) Session(ctx context.Context, f func(scenarios.DB) error) error {
+	return f(db{a: d.a, pinned: true})
+}
+
+// BeginTx is no step: BEGIN sees nothing and locks nothing, so that its place among other sessions' steps cannot matter.
+func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
+	a := d.a
+	if a.dead.Load() {
+		return nil, errDead
+	}
+	if a.busy.Load() {
+		return nil, a.refuse("calls its database from two goroutines at once")
+	}
+	if a.s.txn != nil && !d.pinned {
+		return nil, a.refuse("begins a second transaction while it holds one, and the explorer has one connection for each session")
+	}
+	inner, err := a.s.conn.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.s.txn = &txn{iso: a.s.w.e.isolation}
+	if opts.IsoLevel != "" {
+		a.s.txn.iso = opts.IsoLevel
+	}
+	if opts.BeginQuery != "" || opts.CommitQuery != "" {
+		a.s.txn.everything = true // some text of the strategy's own
+	}
+	return &tx{a: a, inner: inner}, nil
+}
+
+// statement is one step: it waits for its turn and runs. A write outside a transaction becomes two.
+func (a *attempt) statement(ctx context.Context, sql string, run runner) *result {
+	s := a.s
+	info := s.w.e.statement(sql)
+	o := op{name: info.name, verb: info.verb}
+	if _, err := a.stand(o); err != nil {
+		return failed(err)
+	}
+	if s.conn.PgConn().TxStatus() != 'I' {
+		return a.inside(ctx, o, info, run)
+	}
+	t := &txn{iso: s.w.e.isolation}
+	if info.plain() || info.control || s.w.e.o.NoSplit {
+		foot := t.statement(info)
+		a.begin(foot)
+		r := run(ctx, s.conn)
+		a.note(o, r.words(), foot.And(t.commit()))
+		a.begun(info)
+		return r
+	}
+	return a.split(ctx, o, info, run, t)
+}
+
+// inside runs a statement in an open transaction. An error there gives all of its locks back at once.
+func (a *attempt) inside(ctx context.Context, o op, info statement, run runner) *result {
+	s := a.s
+	if s.txn == nil {
+		s.txn = &txn{everything: true} // begun by SQL text
+	}
+	if s.conn.PgConn().TxStatus() == 'E' {
+		r := run(ctx, s.conn)
+		a.note(o, r.words(), a.afterFailure(info))
+		a.ended()
+		return r
+	}
+	foot := s.txn.statement(info)
+	a.begin(foot)
+	r := run(ctx, s.conn)
+	if r.err != nil {
+		foot = foot.And(s.txn.rollback())
+	}
+	a.note(o, r.words(), foot)
+	a.ended()
+	return r
+}
+
+// afterFailure: until its ROLLBACK a failed transaction refuses everything, and touches nothing.
+func (a *attempt) afterFailure(info statement) schedule.Footprint {
+	if info.control {
+		return everything()
+	}
+	return nil
+}
+
+// begun and ended keep track of transactions that are begun and ended by SQL text.
+func (a *attempt) begun(info statement) {
+	if info.control && a.s.conn.PgConn().TxStatus() != 'I' {
+		a.s.txn = &txn{everything: true}
+	}
+}
+
+func (a *attempt) ended() {
+	if a.s.conn.PgConn().TxStatus() == 'I' {
+		a.s.txn = nil
+	}
+}
+
+// split runs a write as BEGIN, statement, COMMIT, and stands still before the COMMIT: in between, others do not see it and
+// wait for it, as they may when PostgreSQL does both in one. Where nothing was written there is nothing in between.
+func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t *txn) *result {
+	conn := a.s.conn
+	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
+		a.note(o, inWords(err), nil)
+		return failed(err)
+	}
+	foot := t.statement(info)
+	a.begin(foot)
+	r := run(ctx, conn)
+	if r.err != nil {
+		_, _ = conn.Exec(ctx, "ROLLBACK") // the statement's error is the news
+		a.note(o, r.words(), foot.And(t.rollback()))
+		return r
+	}
+	if r.wroteNothing() {
+		_, err := conn.Exec(ctx, "COMMIT")
+		t.writes = nil // the table as such was touched by the statement; there is nothing to publish
+		a.note(o, r.words(), foot.And(t.commit()))
+		return r.unless(err)
+	}
+	a.s.txn = t
+	a.note(o, r.words(), foot)
+	err := a.commit(ctx, op{name: "commit", verb: "COMMIT", half: true}, func(ctx context.Context) error {
+		_, err := conn.Exec(ctx, "COMMIT")
+		return err
+	})
+	return r.unless(err)
+}
+
+// commit stands still, and then commits the session's transaction.
+func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) error) error {
+	if _, err := a.stand(o); err != nil {
+		return err
+	}
+	t := a.s.txn
+	split, err := a.s.w.e.splitsCommits(ctx, t)
+	if err != nil {
+		return a.refuse(err.Error())
+	}
+	foot := t.commit()
+	if a.s.conn.PgConn().TxStatus() == 'E' {
+		foot, split = nil, false // everything was given back at the error
+	}
+	a.begin(foot)
+	if split {
+		if _, err := a.s.conn.Exec(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
+			return err
+		}
+	}
+	a.committing.Store(split)
+	err = run(ctx)
+	a.committing.Store(false)
+	a.s.txn = nil
+	a.note(o, inWords(err), foot)
+	return err
+}

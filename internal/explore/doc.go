@@ -1,0 +1,14 @@
+// Package explore runs a strategy through every order of events that two or more sessions can have on a real PostgreSQL, and
+// judges each.
+//
+// The strategy's code is the same as everywhere. Its DB and its Acquirer are this package's: every call is a step, which
+// waits until the search (package schedule) lets its session go; one session runs at a time. A step that does not come back
+// is looked up in pg_blocking_pids, and waits when it is proved to: when it is blocked by a session that itself stands still.
+//
+// What a step is: each statement; the COMMIT of a transaction (BEGIN is none: it sees nothing and locks nothing); each
+// request to the acquirer; each Env.Lock and unlock. A write outside a transaction is two: the statement, and its becoming
+// visible. A statement that waited and is let go completes at once, as part of the step that let it go.
+//
+// What it cannot see, and says so: strategies that wait outside PostgreSQL other than by Env.Lock, or that use several
+// connections at once; timeouts; a server that dies; the order of locks within one statement.
+package explore

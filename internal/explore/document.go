@@ -1,0 +1,119 @@
+package explore
+
+import (
+	"fmt"
+
+	"idemlab/internal/check"
+	"idemlab/internal/schedule"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// Document is the result as it stands in the run document.
+func (r Result) Document() results.Explore {
+	o := r.Options
+	d := results.Explore{
+		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Crashes: o.Crashes, LostReplies: o.LostReplies,
+		Hard: o.Hard, Search: o.Search, Split: r.Split, SplitCommit: r.SplitCommit,
+		Schedules: r.Schedules, Violating: r.Violating, BlockedSteps: r.BlockedSteps, Divergences: r.Divergences,
+		Coverage: r.Coverage(), Bounds: r.Bounds(), SchedulesPerSecond: r.SchedulesPerSecond(), Fingerprint: r.Fingerprint,
+		Outcomes: []results.Outcome{}, Violations: []results.Violation{},
+	}
+	for _, c := range r.Outcomes {
+		d.Outcomes = append(d.Outcomes, outcomeDocument(c.Outcome, c.Schedules))
+	}
+	for _, v := range r.Violations {
+		d.Violations = append(d.Violations, results.Violation{
+			Schedule: v.Schedule, Short: v.Short, Anomaly: string(v.Anomaly), Detail: v.Detail,
+			Faults: v.Faults, Switches: v.Switches, Minimal: v.Minimal,
+		})
+	}
+	return d
+}
+
+// ReplayDocument is one schedule as it stands in the run document.
+func ReplayDocument(o Options, t Trace) results.Explore {
+	violating := 0
+	if len(t.Outcome.Anomalies) > 0 {
+		violating = 1
+	}
+	trace := t.Document()
+	return results.Explore{
+		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Search: "replay", Hard: o.Hard, Split: !o.NoSplit,
+		Schedules: 1, Violating: violating, Coverage: "one schedule", Bounds: "one schedule: " + trace.Short,
+		Outcomes:   []results.Outcome{outcomeDocument(t.Outcome, 1)},
+		Violations: []results.Violation{}, Trace: &trace,
+	}
+}
+
+func outcomeDocument(o Outcome, schedules int) results.Outcome {
+	d := results.Outcome{Captures: o.Captures, Answers: []string{}, Anomalies: kinds(o.Anomalies), Schedules: schedules}
+	for _, a := range o.Answers {
+		d.Answers = append(d.Answers, string(a))
+	}
+	return d
+}
+
+func kinds(list []scenarios.Anomaly) []string {
+	out := []string{}
+	for _, a := range list {
+		out = append(out, string(a))
+	}
+	return out
+}
+
+// Document is the trace as it stands in the run document.
+func (t Trace) Document() results.Trace {
+	d := results.Trace{
+		Schedule: t.Schedule.String(), Short: t.Schedule.Short(), Sessions: t.Sessions, AmountCents: amountCents,
+		Turns: []results.Turn{},
+	}
+	for _, turn := range t.Turns {
+		d.Turns = append(d.Turns, turn.document())
+	}
+	return d
+}
+
+func (t Turn) document() results.Turn {
+	d := results.Turn{
+		Session: name(t.Session), Kind: kind(t.Kind), Attempt: t.Attempt, Step: t.Step, SQL: t.SQL, Result: t.Result,
+		Captures: t.Captures, Table: rowWords(t.Table),
+	}
+	for _, b := range t.BlockedBy {
+		d.WaitsFor = append(d.WaitsFor, name(b))
+	}
+	for _, w := range t.Woke {
+		d.Woke = append(d.Woke, results.Woken{Session: name(w.Session), Step: w.Step, Result: w.Result})
+	}
+	for _, a := range t.Answers {
+		d.Answers = append(d.Answers, results.Told{
+			Session: name(a.Session), Attempt: a.Attempt, Answer: string(a.Answer), HTTP: a.HTTP, SQLState: a.SQLState, Died: a.Died,
+		})
+	}
+	return d
+}
+
+// rowWords numbers rows from 1: the sequence skips what was rolled back.
+func rowWords(rows []check.Row) []string {
+	var out []string
+	for i, r := range rows {
+		out = append(out, fmt.Sprintf("#%d %s", i+1, r.Status))
+	}
+	return out
+}
+
+func name(session int) string { return string(rune('A' + session)) }
+
+func kind(k schedule.Kind) string {
+	switch k {
+	case schedule.LostRequest:
+		return results.TurnLostRequest
+	case schedule.LostReply:
+		return results.TurnLostReply
+	case schedule.Die:
+		return results.TurnDies
+	case schedule.Answer:
+		return results.TurnAnswer
+	}
+	return results.TurnStep
+}

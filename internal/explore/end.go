@@ -1,0 +1,81 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// canStop says whether the processes of the server are ours to stop: the same machine, and the right to signal them.
+func canStop(pid uint32) bool { return syscall.Kill(int(pid), 0) == nil }
+
+// finish ends a world, wherever it stands: the attempts that still live die, and every connection is fit for the next.
+// It works under a context that has ended. No backend stays stopped and no session waits afterwards.
+func (w *world) finish(ctx context.Context) error {
+	if w.ended {
+		return nil
+	}
+	w.ended = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
+	defer cancel()
+	defer w.cancel()
+	close(w.gone)
+	var errs []error
+	for _, s := range w.sessions {
+		errs = append(errs, w.cont(s))
+	}
+	if err := w.release(ctx); err != nil { // something of the strategy's still uses the connections
+		return errors.Join(append(errs, fmt.Errorf("explore: end a schedule: %w", err))...)
+	}
+	for _, s := range w.sessions {
+		errs = append(errs, s.tidy(ctx))
+	}
+	if len(w.Enabled()) > 0 || w.rows == nil { // ended half-way: a COMMIT under way may have added to what was seen
+		rows, err := w.e.rows(ctx)
+		w.rows = rows
+		errs = append(errs, err)
+	}
+	w.e.pass(w.rows)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("explore: clear up after a schedule: %w", err)
+	}
+	return nil
+}
+
+// grace is how long attempts have to end by themselves before their context is cancelled, which costs their connections.
+const grace = 200 * time.Millisecond
+
+// release ends what the attempts have under way, and returns when all have ended. With the world gone no COMMIT will let
+// waiting statements go on: they are cancelled, and again, because a cancellation that comes before its statement is lost.
+func (w *world) release(ctx context.Context) error {
+	idle := make(chan struct{})
+	go func() {
+		w.running.Wait()
+		close(idle)
+	}()
+	hard := time.AfterFunc(grace, w.cancel)
+	defer hard.Stop()
+	for {
+		select {
+		case <-idle:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("an attempt does not end when its context does: %w", ctx.Err())
+		case <-w.reports:
+		case <-time.After(soon):
+			for _, s := range w.sessions {
+				if s.state != running && s.state != waiting && !(s.state == parked && s.at.settled) {
+					continue
+				}
+				if _, err := w.e.control.Exec(ctx, `SELECT pg_cancel_backend($1)`, int32(s.pid)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// stuck says whether sessions wait that nobody will let go.
+func (w *world) stuck() bool { return len(w.Enabled()) == 0 && w.anyone(waiting) }

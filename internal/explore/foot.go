@@ -1,0 +1,106 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/schedule"
+)
+
+// Objects that are no tables.
+const (
+	advisoryLocks = "advisory locks"
+	serializables = "serializable transactions" // that one has ended, which every later snapshot sees
+)
+
+// txn is what a transaction has touched so far: what its COMMIT will publish, its ROLLBACK give back, and, where it is
+// SERIALIZABLE, what its steps can collide over.
+type txn struct {
+	iso           pgx.TxIsoLevel
+	sighted       bool // a snapshot that will serve to the end has been taken
+	reads, writes []string
+	locks         []string
+	everything    bool
+}
+
+func (t *txn) snapshots() bool    { return t.iso != pgx.ReadCommitted && t.iso != pgx.ReadUncommitted }
+func (t *txn) serializable() bool { return t.iso == pgx.Serializable }
+
+// statement is the footprint of s as the transaction's next statement.
+func (t *txn) statement(s statement) schedule.Footprint {
+	// From the first statement that is not understood, nothing of the transaction is: it may have changed its own level.
+	t.everything = t.everything || s.everything || s.control
+	if t.everything {
+		return everything()
+	}
+	var f []schedule.Access
+	if t.snapshots() && !t.sighted {
+		f = append(f, schedule.Access{Object: schedule.Database, Mode: schedule.Read})
+	}
+	if !t.snapshots() {
+		f = append(f, each(s.reads, schedule.Read)...)
+	}
+	t.sighted = true
+	locked := slices.Concat(s.writes, s.locks)
+	if s.advisory {
+		locked = append(locked, advisoryLocks)
+		f = append(f, schedule.Access{Object: advisoryLocks, Mode: schedule.Release})
+	}
+	f = append(f, each(locked, schedule.Lock)...)
+	for _, l := range locked {
+		t.locks = add(t.locks, l)
+	}
+	for _, w := range s.writes {
+		t.writes = add(t.writes, w)
+	}
+	for _, r := range s.reads {
+		t.reads = add(t.reads, r)
+	}
+	return schedule.Touch(append(f, t.collisions()...)...)
+}
+
+// collisions is what a step of a SERIALIZABLE transaction can fail over, or make another fail over: PostgreSQL looks at all
+// that a transaction has read and written, at each of its later steps (README-SSI, "Heap locking" and what follows).
+func (t *txn) collisions() []schedule.Access {
+	if !t.serializable() {
+		return nil
+	}
+	return append(each(t.reads, schedule.Saw), each(t.writes, schedule.Wrote)...)
+}
+
+// commit is the footprint of making it all visible.
+func (t *txn) commit() schedule.Footprint {
+	return t.end(schedule.Publish)
+}
+
+// rollback is the footprint of giving everything back, which PostgreSQL also does at the first error.
+func (t *txn) rollback() schedule.Footprint {
+	return t.end(schedule.Release)
+}
+
+func (t *txn) end(writes schedule.Mode) schedule.Footprint {
+	if t.everything {
+		return everything()
+	}
+	f := append(each(t.writes, writes), each(t.locks, schedule.Release)...)
+	if t.serializable() {
+		f = append(f, schedule.Access{Object: serializables, Mode: schedule.Publish})
+	}
+	return schedule.Touch(append(f, t.collisions()...)...)
+}
+
+// idle says that ending the transaction touches nothing.
+func (t *txn) idle() bool { return len(t.rollback()) == 0 }
+
+func everything() schedule.Footprint {
+	return schedule.Touch(schedule.Access{Object: schedule.Database, Mode: schedule.Everything})
+}
+
+func each(objects []string, m schedule.Mode) []schedule.Access {
+	var f []schedule.Access
+	for _, o := range objects {
+		f = append(f, schedule.Access{Object: o, Mode: m})
+	}
+	return f
+}

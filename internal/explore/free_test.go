@@ -1,0 +1,113 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	theacquirer "idemlab/internal/acquirer"
+	"idemlab/internal/check"
+	"idemlab/scenarios"
+)
+
+// Free runs the strategy n times on sessions that nobody orders, as a service would, and returns how often each outcome came,
+// in the words of Result.Keys. The acquirer takes up to latency; sessions start up to jitter apart.
+func Free(ctx context.Context, config *pgx.ConnConfig, o Options, n int, latency, jitter time.Duration) (map[string]int, error) {
+	e, err := open(ctx, config, o)
+	if err != nil {
+		return nil, err
+	}
+	defer e.close(ctx)
+	keys := map[string]int{}
+	for range n {
+		key, err := e.free(ctx, latency, jitter)
+		if err != nil {
+			return nil, err
+		}
+		keys[key]++
+	}
+	return keys, nil
+}
+
+func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (string, error) {
+	e.intents++
+	req := scenarios.Request{Key: fmt.Sprintf("free-%d", e.intents), OrderID: e.intents, AmountCents: amountCents}
+	if e.o.Prepare != nil {
+		if err := e.o.Prepare(ctx, e.control, req); err != nil {
+			return "", err
+		}
+	}
+	var l theacquirer.Latency
+	if err := l.Set(fmt.Sprintf("uniform:0s,%s", latency)); err != nil {
+		return "", err
+	}
+	ledger := theacquirer.New(theacquirer.Options{Latency: l, Seed: rand.Uint64()})
+	var mutexes sync.Map
+	all := make([][]told, len(e.backends))
+	gate := make(chan struct{})
+	var wg sync.WaitGroup
+	for i, h := range e.handlers(func(instance int) scenarios.Env { return freeEnv(&mutexes, instance) }) {
+		wg.Go(func() {
+			<-gate
+			if jitter > 0 { // a race in the wild is not one gun for all
+				time.Sleep(rand.N(jitter))
+			}
+			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), req, e.o.AttemptsPerSession)
+		})
+	}
+	close(gate)
+	wg.Wait()
+	rows, err := e.rows(ctx)
+	if err != nil {
+		return "", err
+	}
+	e.pass(rows)
+	in := check.Intent{Rows: rows, Captures: ledger.Counts()[intent].Captures}
+	for _, told := range all {
+		for _, t := range told {
+			in.Attempts = append(in.Attempts, t.Attempt)
+		}
+	}
+	out := Outcome{Captures: in.Captures}
+	for _, f := range check.Charge(in) {
+		out.Anomalies = append(out.Anomalies, f.Anomaly)
+	}
+	return out.spell(all, rows), nil
+}
+
+func attempts(ctx context.Context, h scenarios.Handler, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request, most int) []told {
+	var all []told
+	for range most {
+		var e ending
+		e.resp, e.err = h(ctx, db, acq, req)
+		t := told{Attempt: e.judged(false)}
+		var pg *pgconn.PgError
+		if errors.As(e.err, &pg) {
+			t.state = pg.Code
+		}
+		all = append(all, t)
+		if t.Answer != scenarios.Failed {
+			break
+		}
+	}
+	return all
+}
+
+func freeEnv(mutexes *sync.Map, instance int) scenarios.Env {
+	return scenarios.Env{Now: time.Now, Seed: uint64(instance), Lock: func(_ context.Context, name string) (func(), error) {
+		m, _ := mutexes.LoadOrStore(fmt.Sprint(name, instance), &sync.Mutex{})
+		m.(*sync.Mutex).Lock()
+		return m.(*sync.Mutex).Unlock, nil
+	}}
+}
+
+// freeDB is a connection as it is.
+type freeDB struct{ *pgx.Conn }
+
+func (d freeDB) Session(_ context.Context, f func(scenarios.DB) error) error { return f(d) }

@@ -1,0 +1,163 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"idemlab/internal/check"
+	"idemlab/internal/schedule"
+	"idemlab/scenarios"
+)
+
+var (
+	// errDead is what the calls of a dead attempt return to the deferred functions that still run: nobody hears it.
+	errDead = errors.New("explore: this attempt is dead")
+	// errUngated says that the strategy does what the explorer cannot put into an order.
+	errUngated   = errors.New("cannot be explored")
+	errNoAttempt = errors.New("explore: Env.Lock was called with a context that does not come from the handler's")
+)
+
+// op is a step that an attempt is about to make.
+type op struct {
+	name    string // as in schedules
+	verb    string // for people: "INSERT cobranca"
+	kind    opKind
+	half    bool   // the second half of a step that PostgreSQL makes in one: whoever dies here has died after it
+	mutex   string // of lock and unlock
+	settled bool   // splitcommit: the commit is decided and waits to be let become visible
+}
+
+type opKind uint8
+
+const (
+	opSQL opKind = iota
+	opCapture
+	opFind
+	opLock
+	opUnlock
+)
+
+// done is what an op came to.
+type done struct {
+	op
+	result string
+	foot   schedule.Footprint
+}
+
+// report is what an attempt's goroutine tells the scheduler when it stands still.
+type report struct {
+	a     *attempt
+	made  *done // the step it has made since its last report, if any
+	next  op    // where it stands now
+	ended bool
+	ending
+}
+
+// ending is how an attempt ended.
+type ending struct {
+	resp     scenarios.Response
+	err      error
+	panicked any
+}
+
+// attempt is one run of a handler. Its goroutine runs only while the scheduler waits for its report.
+type attempt struct {
+	s      *session
+	number int // from 1
+	grant  chan schedule.Kind
+	made   *done                              // since the last report
+	steps  int                                // made so far
+	doing  atomic.Pointer[schedule.Footprint] // of the statement under way, should it have to wait
+	busy   atomic.Bool
+	dead   atomic.Bool
+	// committing: its COMMIT is under way and will be held when decided.
+	committing atomic.Bool
+}
+
+// stand reports op and waits until it is let go. It returns how; it does not return where the attempt is to die.
+func (a *attempt) stand(o op) (schedule.Kind, error) {
+	if a.dead.Load() {
+		return 0, errDead
+	}
+	if !a.busy.CompareAndSwap(false, true) {
+		return 0, a.refuse("calls its database or its acquirer from two goroutines at once")
+	}
+	w := a.s.w
+	select {
+	case w.reports <- report{a: a, made: a.take(), next: o}:
+	case <-w.gone:
+		a.die()
+	}
+	select {
+	case k := <-a.grant:
+		if k == schedule.Die {
+			a.die()
+		}
+		return k, nil
+	case <-w.gone:
+		a.die()
+	}
+	panic("unreachable")
+}
+
+// die ends the attempt's goroutine as a killed process ends: nothing after this line happens, and what deferred functions
+// still ask for is not done. A panic would not do: strategies may recover.
+func (a *attempt) die() {
+	a.dead.Store(true)
+	runtime.Goexit()
+}
+
+// note keeps what the step came to for the next report.
+func (a *attempt) note(o op, result string, foot schedule.Footprint) {
+	a.made = &done{o, result, foot}
+	a.steps++
+	a.busy.Store(false)
+}
+
+// begin says what the statement about to run touches, for the case that it does not come back.
+func (a *attempt) begin(foot schedule.Footprint) { a.doing.Store(&foot) }
+
+func (a *attempt) take() *done {
+	d := a.made
+	a.made = nil
+	return d
+}
+
+// refuse notes that the strategy did what the explorer cannot put into an order, and returns that as an error.
+func (a *attempt) refuse(what string) error {
+	err := fmt.Errorf("%w: the strategy %s", errUngated, what)
+	a.s.w.ungated.CompareAndSwap(nil, &err)
+	return err
+}
+
+// run is the attempt's goroutine.
+func (a *attempt) run(ctx context.Context, h scenarios.Handler, req scenarios.Request) {
+	var e ending
+	defer func() {
+		if p := recover(); p != nil {
+			e.panicked = p
+		}
+		w := a.s.w
+		select {
+		case w.reports <- report{a: a, made: a.take(), ended: true, ending: e}:
+		case <-w.gone:
+		}
+		w.running.Done()
+	}()
+	ctx = context.WithValue(ctx, asking{}, a)
+	e.resp, e.err = h(ctx, db{a: a}, acquirer{a: a, inner: a.s.w.acq}, req)
+}
+
+// judged is the attempt as the invariants see it.
+func (e ending) judged(died bool) check.Attempt {
+	if died {
+		return check.Attempt{Died: true}
+	}
+	if e.err != nil || e.panicked != nil {
+		return check.Attempt{Answer: scenarios.Failed, HTTP: 500}
+	}
+	return check.Attempt{Answer: e.resp.Answer, HTTP: e.resp.HTTP, Body: e.resp.Body}
+}

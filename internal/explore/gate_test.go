@@ -1,0 +1,176 @@
+package explore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/scenarios"
+)
+
+// inconclusive explores a handler that cannot be put into an order, and wants to be told so.
+func inconclusive(t *testing.T, want string, s scenarios.Strategy) {
+	t.Helper()
+	r := run(t, options(s).Patient(300*time.Millisecond))
+	if r.Complete || !strings.Contains(r.Inconclusive, want) {
+		t.Errorf("complete %v, inconclusive %q; want %q", r.Complete, r.Inconclusive, want)
+	}
+}
+
+func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
+	t.Run("two connections", func(t *testing.T) {
+		inconclusive(t, "second connection", strategy("two", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+			if err != nil {
+				return scenarios.Response{}, err
+			}
+			defer tx.Rollback(ctx)
+			r, _, err := look(db.QueryRow(ctx, lookSQL, req.Key))
+			return r, err
+		}))
+	})
+	t.Run("two goroutines", func(t *testing.T) {
+		inconclusive(t, "two goroutines", strategy("two", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() { _, _ = db.Exec(ctx, `SELECT 1`) })
+			}
+			wg.Wait()
+			return scenarios.Response{}, nil
+		}))
+	})
+	t.Run("a loop", func(t *testing.T) {
+		inconclusive(t, "does not end", strategy("spin", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			for {
+				if r, found, err := look(db.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+					return r, err
+				}
+			}
+		}))
+	})
+	t.Run("a wait that ends by itself", func(t *testing.T) {
+		inconclusive(t, "a timeout?", strategy("timeout", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			return inTx(ctx, db, "", 1, func(tx pgx.Tx) (scenarios.Response, error) {
+				if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '30ms'`); err != nil {
+					return scenarios.Response{}, err
+				}
+				if _, err := tx.Exec(ctx, forUpdate, req.OrderID); err != nil {
+					return scenarios.Response{}, err
+				}
+				_, err := tx.Exec(ctx, forUpdate, req.OrderID)
+				time.Sleep(100 * time.Millisecond) // longer than the other's patience, and nothing is given back yet
+				return scenarios.Response{}, err
+			})
+		}))
+	})
+	t.Run("a wait that is not PostgreSQL's", func(t *testing.T) {
+		inconclusive(t, "waits outside PostgreSQL", scenarios.Strategy{Name: "sleepy", New: func(scenarios.Env) scenarios.Handler {
+			meet := make(chan struct{}) // each waits for the other between two steps
+			return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+				_, err := db.Exec(ctx, `SELECT 1`)
+				select {
+				case meet <- struct{}{}:
+				case <-meet:
+				case <-ctx.Done():
+				}
+				return scenarios.Response{}, err
+			}
+		}})
+	})
+}
+
+func TestALockThatIsNeverGivenBackIsNotHeld(t *testing.T) {
+	o := options(strategy("leak", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		if _, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, req.OrderID); err != nil {
+			return scenarios.Response{}, err
+		}
+		return captureAndInsert(ctx, db, acq, req)
+	}))
+	r := run(t, o)
+	if !strings.Contains(r.Inconclusive, "for ever") || r.Violating != r.Schedules {
+		t.Errorf("%d of %d schedules, inconclusive %q", r.Violating, r.Schedules, r.Inconclusive)
+	}
+}
+
+// The rows that the explorer hands out behave as pgx's own do: the same handler runs on both and writes down what it sees.
+func TestRowsAreAsPgxHasThem(t *testing.T) {
+	var seen []string
+	note := func(what string, err error) {
+		text := what
+		if err != nil {
+			text += ": " + err.Error()
+		}
+		seen = append(seen, text)
+	}
+	handler := func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+		var n int
+		var s *string
+		note("no row", db.QueryRow(ctx, `SELECT 1 WHERE false`).Scan(&n))
+		note("NULL into int", db.QueryRow(ctx, `SELECT NULL::int`).Scan(&n))
+		note("NULL into pointer", db.QueryRow(ctx, `SELECT NULL::text`).Scan(&s))
+		note("wrong type", db.QueryRow(ctx, `SELECT 'x'`).Scan(&n))
+		note("syntax", db.QueryRow(ctx, `SELEC`).Scan(&n))
+		note("too few", db.QueryRow(ctx, `SELECT 1, 2`).Scan(&n))
+		rows, err := db.Query(ctx, `SELECT i, i::text, NULL FROM generate_series(1, 3) i`)
+		note("query", err)
+		for rows.Next() {
+			v, err := rows.Values()
+			note(strings.TrimSpace(strings.Join(strings.Fields(strings.ReplaceAll(format(v), "<nil>", "nil")), " ")), err)
+		}
+		note(rows.CommandTag().String(), rows.Err())
+		list, err := pgx.CollectRows(must(db.Query(ctx, `SELECT i FROM generate_series(1, $1) i`, 3)), pgx.RowTo[int])
+		note(format(list), err)
+		rows, err = db.Query(ctx, `SELECT 1/0`)
+		note("query that fails", err)
+		rows.Close()
+		note("late", rows.Err())
+		_, err = pgx.CollectRows(must(db.Query(ctx, `SELECT 1/(2-i) FROM generate_series(1, 3) i`)), pgx.RowTo[int])
+		note("in the middle", err)
+		tag, err := db.Exec(ctx, `UPDATE cobranca SET status = status WHERE false`)
+		note(tag.String(), err)
+		tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+		note("begin", err)
+		_, err = tx.Exec(ctx, `SELECT 1/0`)
+		note("fails", err)
+		note("commit after failure", tx.Commit(ctx))
+		note("rollback after commit", tx.Rollback(ctx))
+		_, err = tx.Exec(ctx, `SELECT 1`)
+		note("exec after commit", err)
+		return scenarios.Response{Answer: scenarios.InProgress}, nil
+	}
+
+	s := strategy("rows", handler)
+	o := options(s)
+	o.Sessions, o.MaxSchedules = 1, 1
+	run(t, o)
+	gated := seen
+	seen = nil
+
+	conn, err := pgx.ConnectConfig(t.Context(), place(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := handler(t.Context(), plain{conn}, nil, scenarios.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range seen {
+		if i >= len(gated) || gated[i] != seen[i] {
+			t.Fatalf("pgx: %s\ngated: %s", seen[i], strings.Join(gated, "\n"))
+		}
+	}
+}
+
+type plain struct{ *pgx.Conn }
+
+func (p plain) Session(context.Context, func(scenarios.DB) error) error { return errors.ErrUnsupported }
+
+func must(rows pgx.Rows, _ error) pgx.Rows { return rows }
+
+func format(v any) string { return fmt.Sprint(v) }

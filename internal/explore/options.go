@@ -1,0 +1,92 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/schedule"
+	"idemlab/scenarios"
+)
+
+// The searches.
+const (
+	DPOR   = "dpor"   // one order per class of orders that cannot be told apart
+	Full   = "full"   // every order
+	Random = "random" // seeded walks, which prove nothing
+)
+
+// Options say what is explored and how far.
+type Options struct {
+	Strategy scenarios.Strategy
+	// Others are functions that run beside the clients, each in a session of its own after theirs: a cleaner, a reconciler.
+	Others []Function
+
+	Sessions           int  // clients, each with one connection and the same key; 1 to 4
+	AttemptsPerSession int  // a client whose attempt died or was told Failed tries again, this often in all
+	Instances          int  // over which the sessions are dealt; each calls Strategy.New once per schedule. 0 means 1
+	Crashes            int  // deaths of sessions, at most, in one schedule
+	LostReplies        int  // lost requests to the acquirer and lost replies of it, at most, in one schedule
+	Hard               bool // a death closes the socket; otherwise it rolls back on the same connection
+
+	// Prepare runs before each schedule, after the strategy's own: for rows that Others expect to find. It may be nil.
+	Prepare func(context.Context, *pgx.Conn, scenarios.Request) error
+
+	Search       string         // DPOR, Full or Random; empty means DPOR
+	Isolation    pgx.TxIsoLevel // default of the sessions; empty: the server's
+	NoSplit      bool           // a write outside a transaction is one step: faster, and blind to what happens before it is visible
+	OwnCluster   bool           // the server is ours alone and local: its backends may be stopped, its settings changed
+	Poll         bool           // look for waits every millisecond, even where PostgreSQL would tell
+	Budget       time.Duration  // 0: none
+	MaxSchedules int            // 0: none
+	Seed         uint64         // of Random, and of the strategy's Env
+	Progress     *atomic.Int64  // counts schedules, if not nil
+
+	patience time.Duration     // with a session that neither comes back nor is proved to wait; tests have less
+	relation schedule.Relation // which steps depend on each other; tests break it
+}
+
+// Function is what a session other than a client runs.
+type Function struct {
+	Name string
+	New  func(scenarios.Env) scenarios.Handler
+}
+
+// mostSessions is where even reduced searches end within no one's patience.
+const mostSessions = 4
+
+// Defaults is the usual exploration of a strategy: two clients that try twice, no faults.
+func Defaults(s scenarios.Strategy) Options {
+	return Options{Strategy: s, Sessions: 2, AttemptsPerSession: 2, Search: DPOR, Seed: 1}
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Strategy.New == nil:
+		return errors.New("explore: no strategy given")
+	case o.Sessions < 1 || o.Sessions > mostSessions:
+		return fmt.Errorf("explore: %d sessions: give 1 to %d", o.Sessions, mostSessions)
+	case o.AttemptsPerSession < 1:
+		return fmt.Errorf("explore: %d attempts per session: give 1 or more", o.AttemptsPerSession)
+	case o.Crashes < 0 || o.LostReplies < 0 || o.MaxSchedules < 0 || o.Budget < 0:
+		return errors.New("explore: crashes, lost replies, budget and the most schedules cannot be negative")
+	}
+	o.Instances = max(o.Instances, 1)
+	if o.patience == 0 {
+		o.patience = patience
+	}
+	if o.relation == nil {
+		o.relation = schedule.Depend
+	}
+	if o.Search == "" {
+		o.Search = DPOR
+	}
+	if o.Search == Random && o.Budget == 0 && o.MaxSchedules == 0 {
+		return errors.New("explore: random walks never end: give a budget or a number of schedules")
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package explore
+
+import (
+	"context"
+	"slices"
+)
+
+// prove asks PostgreSQL about the sessions that have not come back, and sets those to waiting that are blocked by one that
+// stands still. It says whether some are blocked by one that does not, or not yet.
+func (w *world) prove(ctx context.Context) (unclear bool, err error) {
+	blockers, err := w.blockers(ctx)
+	if err != nil {
+		return false, err
+	}
+	still := w.grounded(blockers)
+	for _, s := range w.sessions {
+		if s.state != running {
+			continue
+		}
+		if !still[s.id] {
+			unclear = unclear || len(blockers[s.id]) > 0
+			continue
+		}
+		w.waits++
+		s.state = waiting
+		s.blocked = blockage{by: blockers[s.id], since: w.waits}
+		w.blockedNow(s)
+	}
+	return unclear, w.stopWaiters()
+}
+
+// blockedNow notes in the turn that s waits: the session whose turn it is, or one that went on and waits again.
+func (w *world) blockedNow(s *session) {
+	t := w.turn()
+	if foot := s.attempt.doing.Load(); foot != nil {
+		t.touch(*foot)
+	}
+	if s.id == t.Session {
+		t.Blocked, t.BlockedBy = true, s.blocked.by
+	}
+}
+
+// recheck sets those running again that nobody blocks any more. Who is still blocked, if only by one that was just let go and
+// has not come to rest, waits on; it is asked about again when that one has.
+func (w *world) recheck(ctx context.Context) error {
+	blockers, err := w.blockers(ctx)
+	if err != nil {
+		return err
+	}
+	still := w.grounded(blockers)
+	var free, circle []*session
+	for _, s := range w.sessions {
+		switch {
+		case s.state != waiting || s.blocked.mutex != "":
+		case still[s.id]:
+			w.stillWaits(s, blockers[s.id])
+			s.blocked.by = blockers[s.id]
+		case len(blockers[s.id]) == 0:
+			free = append(free, s)
+		default:
+			circle = append(circle, s)
+		}
+	}
+	if len(free) == 0 { // nobody runs, and these block each other: PostgreSQL is about to end one of them
+		free = circle
+	}
+	return w.resume(free)
+}
+
+// stillWaits notes that the turn gave something back that s waits for, though it waits on for somebody else too. Whoever gives
+// back the last of it lets s go, so that the order of two who give back matters here, and is otherwise of no account.
+func (w *world) stillWaits(s *session, by []int) {
+	t := w.turn()
+	gave := slices.Contains(s.blocked.by, t.Session) && t.foot.GivesBack()
+	if gave || !slices.Equal(s.blocked.by, by) {
+		if foot := s.attempt.doing.Load(); foot != nil {
+			t.touch(*foot)
+		}
+	}
+}
+
+// grounded are the sessions that certainly wait: blocked by one that stands still, or by one that certainly waits, and not
+// part of a circle, which PostgreSQL is about to break. PostgreSQL's proof ends with the state in which it was asked for;
+// this one holds until the explorer lets somebody go, because whoever stands still gives nothing back.
+func (w *world) grounded(blockers map[int][]int) map[int]bool {
+	still := map[int]bool{}
+	for changed := true; changed; {
+		changed = false
+		for id, by := range blockers {
+			for _, b := range by {
+				if !still[id] && (w.stands(b) || still[b]) && !reaches(blockers, b, id) {
+					still[id], changed = true, true
+				}
+			}
+		}
+	}
+	return still
+}
+
+// stands: its backend holds what it holds until the scheduler lets it go.
+func (w *world) stands(id int) bool {
+	s := w.sessions[id]
+	return s.state == parked || s.state == answered || s.state == finished || s.state == waiting && s.blocked.mutex != ""
+}
+
+// reaches says whether the chain of blockers leads from one session to another.
+func reaches(blockers map[int][]int, from, to int) bool {
+	seen := map[int]bool{}
+	var visit func(int) bool
+	visit = func(id int) bool {
+		if id == to {
+			return true
+		}
+		if seen[id] {
+			return false
+		}
+		seen[id] = true
+		for _, b := range blockers[id] {
+			if visit(b) {
+				return true
+			}
+		}
+		return false
+	}
+	return visit(from)
+}

@@ -1,0 +1,108 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	"idemlab/scenarios"
+)
+
+// Result is what a run found: the run document's "explore", and a little more.
+type Result struct {
+	Options       Options
+	Schedules     int // complete ones that were judged; under DPOR one per class
+	Violating     int // of these
+	Redundant     int // given up half-way, because another schedule covers them
+	Probes        int // run besides, to find the shortest violation; not counted above
+	BlockedSteps  int
+	Divergences   int // executions that did not repeat themselves, and were run again
+	Complete      bool
+	Cut           string // why it is not complete: "budget", "schedules", "interrupted", "sampled", "diverged", or empty
+	Inconclusive  string // why nothing can be said, if that is so
+	Duration      time.Duration
+	Outcomes      []OutcomeCount // in the order first seen
+	Violations    []Violation    // the shortest schedule for each anomaly found, worst anomaly first
+	Fingerprint   string         // of every step, result, wait, wake-up and answer, in order
+	ServerVersion string
+	Isolation     string
+	Split         bool
+	SplitCommit   bool   // the COMMIT of a SERIALIZABLE transaction was two steps
+	Notices       bool   // waits were told by PostgreSQL rather than polled for
+	WakeOneByOne  bool   // waiters let go by one step went on one by one, in order
+	OracleDiffers string // a history on which Porcupine and the invariants differ: the run is void
+	classes       map[string]map[string]bool
+	keys          map[string]bool
+	proofs        []time.Duration // how long it took to prove each wait
+}
+
+// OutcomeCount is an outcome, and how many of the schedules came to it.
+type OutcomeCount struct {
+	Outcome
+	Schedules int
+}
+
+// Violation is a schedule in which an anomaly shows.
+type Violation struct {
+	Anomaly  scenarios.Anomaly
+	Detail   string
+	Schedule string // long form
+	Short    string
+	Faults   int
+	Switches int
+	Minimal  bool // every schedule with fewer faults, or as many and fewer switches, was run: none has the anomaly
+}
+
+// SchedulesPerSecond counts all executions, those given up and those besides included.
+func (r Result) SchedulesPerSecond() float64 {
+	if r.Duration <= 0 {
+		return 0
+	}
+	return float64(r.Schedules+r.Redundant+r.Probes) / r.Duration.Seconds()
+}
+
+// Coverage is how far the answer reaches, in one word: exhaustive within the bounds, cut, or sampled.
+func (r Result) Coverage() string {
+	switch {
+	case r.Complete:
+		return "exhaustive"
+	case r.Cut == "sampled":
+		return "sampled"
+	}
+	return "cut"
+}
+
+// Bounds is what "exhaustive" is to be understood within, in words.
+func (r Result) Bounds() string {
+	o := r.Options
+	text := fmt.Sprintf("%s, %s each, %s, %s, statements and commits as steps, PostgreSQL %s, %s",
+		count(o.Sessions, "client"), count(o.AttemptsPerSession, "attempt"), count(o.Crashes, "crash"),
+		count(o.LostReplies, "lost reply"), r.ServerVersion, r.Isolation)
+	for _, f := range o.Others {
+		text += ", beside " + f.Name
+	}
+	if o.Strategy.WantsDedup {
+		text += ", an acquirer that moves money once for each key"
+	}
+	if !r.Split {
+		text += ", a write and its becoming visible as one"
+	}
+	if r.Isolation == "serializable" && !r.SplitCommit {
+		text += ", a COMMIT's decision and its becoming visible as one"
+	}
+	if o.Instances > 1 {
+		text += fmt.Sprintf(", over %d instances", o.Instances)
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case what == "crash":
+		return fmt.Sprintf("%d crashes", n)
+	case what == "lost reply":
+		return fmt.Sprintf("%d lost replies", n)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

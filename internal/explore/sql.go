@@ -1,0 +1,152 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+
+	"idemlab/internal/schedule"
+	"idemlab/scenarios"
+)
+
+// statement is what can be known of SQL from its text and the catalogue.
+type statement struct {
+	name string // its step: from the comment in front, else its verb
+	verb string // the SQL's first words, for people: "INSERT cobranca"
+
+	reads, writes, locks []string // tables
+	everything           bool     // not understood: it may touch anything
+	advisory             bool     // takes or gives back advisory locks
+	control              bool     // BEGIN, COMMIT and the like, sent as text
+}
+
+// plain says that the statement, outside a transaction, is one step: it makes nothing visible.
+func (s statement) plain() bool {
+	return !s.everything && len(s.writes) == 0
+}
+
+// analyse reads SQL without a grammar, and errs on one side only: every table that is mentioned at all counts as read, and
+// whatever could be more than that counts as everything.
+func analyse(sql string, c catalogue) statement {
+	tokens := tokenize(sql)
+	s := statement{name: schedule.Name(scenarios.StepOf(sql))}
+	if len(tokens) == 0 {
+		s.everything = true
+		return named(s, "sql")
+	}
+	s.everything = !understood(tokens)
+	s.control = slices.Contains([]string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"}, tokens[0])
+	for i, t := range tokens {
+		s.table(tokens, i, c)
+		s.function(tokens, i, t, c)
+	}
+	s.related(c)
+	if s.control {
+		s = statement{name: s.name, control: true}
+	}
+	return named(s, tokens[0])
+}
+
+func named(s statement, verb string) statement {
+	s.verb = strings.ToUpper(verb)
+	for _, t := range slices.Concat(s.writes, s.reads) {
+		s.verb += " " + t
+		break
+	}
+	if s.name == "" {
+		s.name = schedule.Name(verb)
+	}
+	return s
+}
+
+// understood: one statement that begins with a word whose effects are known.
+func understood(tokens []string) bool {
+	i := slices.Index(tokens, ";")
+	if i >= 0 && i < len(tokens)-1 {
+		return false
+	}
+	if tokens[0] == "set" { // a setting that changes neither what is seen nor what is locked
+		return slices.ContainsFunc(tokens, func(t string) bool {
+			return slices.Contains([]string{"lock_timeout", "statement_timeout", "application_name", "work_mem"}, t)
+		})
+	}
+	return slices.Contains([]string{"select", "insert", "update", "delete", "merge", "with", "values", "show"}, tokens[0])
+}
+
+// table notes tokens[i] if it is a table, and how it is used there.
+func (s *statement) table(tokens []string, i int, c catalogue) {
+	t := tokens[i]
+	kind, ok := c.relations[t]
+	if ok {
+		s.reads = add(s.reads, t)
+		s.everything = s.everything || kind == opaque
+	}
+	if i > 1 && tokens[i-1] == "." && c.schemas[tokens[i-2]] && !ok {
+		s.everything = true // of another schema
+	}
+	switch t {
+	case "into", "update", "delete", "truncate":
+		s.written(tokens, i, c)
+	case "for":
+		if i+1 < len(tokens) && slices.Contains([]string{"update", "share", "no", "key"}, tokens[i+1]) {
+			s.locks = add(s.locks, "") // which tables is settled when all have been seen
+		}
+	}
+}
+
+// written notes the table that a writing word is followed by. Where there is none that is known, anything may be written.
+func (s *statement) written(tokens []string, i int, c catalogue) {
+	if i > 0 && slices.Contains([]string{"for", "do", "key", "then", "on"}, tokens[i-1]) {
+		return // FOR UPDATE, DO UPDATE, NO KEY UPDATE, WHEN … THEN UPDATE/DELETE, ON DELETE: the table was named before
+	}
+	for _, t := range tokens[i+1 : min(i+6, len(tokens))] {
+		switch {
+		case slices.Contains([]string{"from", "only", "table", "into", "."}, t):
+		case c.relations[t] == table:
+			s.writes = add(s.writes, t)
+			return
+		case c.schemas[t]:
+		default:
+			s.everything = true
+			return
+		}
+	}
+	s.everything = true
+}
+
+// function notes what a call may do: functions of PostgreSQL's own that are not volatile do nothing, the rest may do anything.
+func (s *statement) function(tokens []string, i int, t string, c catalogue) {
+	if i+1 >= len(tokens) || tokens[i+1] != "(" || !word(t) {
+		return
+	}
+	switch {
+	case strings.HasPrefix(t, "pg_advisory_") || strings.HasPrefix(t, "pg_try_advisory_"):
+		s.advisory = true
+	case c.harmful[t]: // what is no function at all is a keyword (IN, VALUES) or a table's list of columns
+		s.everything = true
+	}
+}
+
+// related adds what foreign keys, partitions and triggers touch besides.
+func (s *statement) related(c catalogue) {
+	if len(s.locks) > 0 {
+		s.locks = slices.Clone(s.reads)
+	}
+	for _, t := range slices.Clone(s.writes) {
+		s.everything = s.everything || c.code[t]
+	}
+	for _, t := range slices.Concat(s.reads, s.writes) {
+		for _, r := range c.kin[t] {
+			s.reads = add(s.reads, r)
+			if slices.Contains(s.writes, t) {
+				s.writes = add(s.writes, r)
+			}
+		}
+	}
+}
+
+func add(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}

@@ -1,0 +1,131 @@
+package explore
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"idemlab/internal/schedule"
+)
+
+// tx is a transaction, or a savepoint in one, whose calls are steps.
+type tx struct {
+	a      *attempt
+	inner  pgx.Tx
+	nested bool
+	over   bool
+}
+
+var _ pgx.Tx = (*tx)(nil)
+
+func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	r := t.call(ctx, sql, executing(sql, args))
+	return r.tag, r.err
+}
+
+func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return t.call(ctx, sql, querying(sql, args)).asRows()
+}
+
+func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return row{t.call(ctx, sql, querying(sql, args))}
+}
+
+func (t *tx) call(ctx context.Context, sql string, run runner) *result {
+	if t.over {
+		return failed(pgx.ErrTxClosed)
+	}
+	return t.a.statement(ctx, sql, run)
+}
+
+// Begin sets a savepoint, which is no step, as BEGIN is none.
+func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
+	if t.a.dead.Load() {
+		return nil, errDead
+	}
+	if t.over {
+		return nil, pgx.ErrTxClosed
+	}
+	inner, err := t.inner.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &tx{a: t.a, inner: inner, nested: true}, nil
+}
+
+func (t *tx) Commit(ctx context.Context) error {
+	if t.a.dead.Load() {
+		return errDead
+	}
+	if t.over {
+		return pgx.ErrTxClosed
+	}
+	t.over = true
+	if t.nested {
+		return t.inner.Commit(ctx) // releasing a savepoint shows nothing to others
+	}
+	return t.a.commit(ctx, op{name: "commit", verb: "COMMIT"}, t.inner.Commit)
+}
+
+// Rollback is a step where it gives something back. After an error it does not: PostgreSQL gave it back with the error.
+func (t *tx) Rollback(ctx context.Context) error {
+	a := t.a
+	if a.dead.Load() {
+		return errDead
+	}
+	if t.over {
+		return pgx.ErrTxClosed
+	}
+	t.over = true
+	txn := a.s.txn
+	if txn == nil || txn.idle() || a.s.conn.PgConn().TxStatus() == 'E' {
+		return t.rollback(ctx)
+	}
+	o := op{name: "rollback", verb: "ROLLBACK"}
+	if _, err := a.stand(o); err != nil {
+		return err
+	}
+	foot := txn.rollback()
+	err := t.rollback(ctx)
+	a.note(o, inWords(err), foot)
+	return err
+}
+
+func (t *tx) rollback(ctx context.Context) error {
+	if !t.nested {
+		t.a.s.txn = nil
+	}
+	return t.inner.Rollback(ctx)
+}
+
+// Conn is not for strategies (scenarios.DB).
+func (t *tx) Conn() *pgx.Conn { return nil }
+
+// CopyFrom is one step, of which nothing is known but that it happened.
+func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string, from pgx.CopyFromSource) (int64, error) {
+	a := t.a
+	o := op{name: "copy", verb: "COPY"}
+	if _, err := a.stand(o); err != nil {
+		return 0, err
+	}
+	foot := schedule.Footprint(everything())
+	if a.s.txn != nil {
+		a.s.txn.everything = true
+	}
+	n, err := t.inner.CopyFrom(ctx, into, columns, from)
+	a.note(o, inWords(err), foot)
+	return n, err
+}
+
+// SendBatch runs the batch's statements one after another, each as a step.
+func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	_ = t.a.refuse("sends a batch, which the explorer cannot stop between its statements")
+	return t.inner.SendBatch(ctx, b)
+}
+
+func (t *tx) LargeObjects() pgx.LargeObjects { return t.inner.LargeObjects() }
+
+func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
+	return t.inner.Prepare(ctx, name, sql)
+}

@@ -1,0 +1,257 @@
+package explore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	theacquirer "idemlab/internal/acquirer"
+	"idemlab/internal/check"
+	"idemlab/internal/instance"
+	"idemlab/internal/schedule"
+	"idemlab/scenarios"
+)
+
+// world is one execution: fresh attempts of one intent on the engine's connections.
+type world struct {
+	e        *engine
+	req      scenarios.Request
+	ledger   *theacquirer.Acquirer
+	acq      scenarios.Acquirer
+	sessions []*session
+	mutexes  map[string]*mutex
+	deaths   int // still allowed
+	losses   int
+
+	ctx     context.Context // the handlers'
+	cancel  context.CancelFunc
+	reports chan report
+	gone    chan struct{} // closed when the world is over
+	running sync.WaitGroup
+	waits   int // begun so far
+
+	ungated atomic.Pointer[error] // why nothing of this can be believed, if that is so
+
+	trace []Turn
+	rows  []check.Row // as read at the end
+	ended bool
+}
+
+var _ schedule.Named = (*world)(nil)
+
+// mostTurns is far more than any schedule of a strategy that ends.
+const mostTurns = 1000
+
+// intent is the name by which the ledger knows the one intent of a world.
+const intent = "intent"
+
+// amountCents is what it is about: R$ 250.00, as in the articles.
+const amountCents = 25000
+
+// newWorld starts all attempts and returns when each stands before its first step.
+func (e *engine) newWorld(ctx context.Context) (*world, error) {
+	e.intents++
+	w := &world{
+		e: e, ledger: theacquirer.New(theacquirer.Options{Dedup: e.o.Strategy.WantsDedup}), mutexes: map[string]*mutex{},
+		deaths: e.o.Crashes, losses: e.o.LostReplies,
+		// A report for each session is the most that can be under way: its next comes after it was let go.
+		reports: make(chan report, len(e.backends)), gone: make(chan struct{}),
+		req: scenarios.Request{Key: fmt.Sprintf("explore-%d", e.intents), OrderID: e.intents, AmountCents: amountCents},
+	}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.acq = w.ledger.For(intent)
+	handlers := e.handlers(w.env)
+	for i, h := range handlers {
+		s := &session{w: w, id: i, handler: h, client: i < e.o.Sessions, backend: e.backends[i]}
+		w.sessions = append(w.sessions, s)
+	}
+	if err := instance.Prepare(ctx, e.control, e.o.Strategy, w.req); err != nil {
+		return w, fmt.Errorf("explore: %w", err)
+	}
+	if prepare := e.o.Prepare; prepare != nil {
+		if err := prepare(ctx, e.control, w.req); err != nil {
+			return w, fmt.Errorf("explore: prepare a schedule: %w", err)
+		}
+	}
+	for _, s := range w.sessions {
+		s.start()
+	}
+	w.trace = append(w.trace, Turn{Session: -1})
+	err := w.settle(ctx)
+	w.trace = w.trace[:0]
+	return w, err
+}
+
+// handlers deals the clients over fresh instances, and adds the other functions.
+func (e *engine) handlers(env func(instance int) scenarios.Env) []scenarios.Handler {
+	var out []scenarios.Handler
+	for i := range e.o.Instances {
+		h := e.o.Strategy.New(env(i))
+		for len(out) < (i+1)*e.o.Sessions/e.o.Instances {
+			out = append(out, h)
+		}
+	}
+	for i, f := range e.o.Others {
+		out = append(out, f.New(env(e.o.Instances+i)))
+	}
+	return out
+}
+
+func (w *world) env(instance int) scenarios.Env {
+	return scenarios.Env{
+		Now:  time.Now,
+		Seed: w.e.o.Seed + uint64(instance),
+		Lock: func(ctx context.Context, name string) (func(), error) {
+			return lock(ctx, w, fmt.Sprintf("%s-%d", name, instance))
+		},
+	}
+}
+
+// Enabled implements schedule.World. An answer under way comes first and alone: it touches nothing, so that its place among
+// other sessions' steps cannot matter.
+func (w *world) Enabled() []schedule.Action {
+	var out []schedule.Action
+	for _, s := range w.sessions {
+		if s.state == answered {
+			return s.enabled()
+		}
+		out = append(out, s.enabled()...)
+	}
+	return out
+}
+
+// Next implements schedule.Named.
+func (w *world) Next(id int) string {
+	if id < 0 || id >= len(w.sessions) {
+		return ""
+	}
+	switch s := w.sessions[id]; s.state {
+	case answered:
+		return "answer"
+	case parked:
+		return schedule.Name(s.at.name)
+	}
+	return ""
+}
+
+// Do implements schedule.World.
+func (w *world) Do(ctx context.Context, a schedule.Action) (schedule.Event, error) {
+	s := w.sessions[a.Session]
+	w.trace = append(w.trace, Turn{Session: a.Session, Kind: a.Kind, Step: w.Next(a.Session), SQL: s.at.verb, Attempt: s.attempt.number})
+	if len(w.trace) > mostTurns {
+		return schedule.Event{}, fmt.Errorf("%w: a schedule does not end after %d steps: the strategy loops until another session has acted", errUngated, mostTurns)
+	}
+	began := time.Now()
+	if err := w.act(ctx, s, a.Kind); err != nil {
+		return schedule.Event{}, err
+	}
+	if err := w.settle(ctx); err != nil {
+		return schedule.Event{}, err
+	}
+	turn := w.turn()
+	turn.sortAnswers()
+	if turn.Blocked {
+		w.e.proofs = append(w.e.proofs, time.Since(began))
+	}
+	if id := turn.unexplained(); id >= 0 {
+		return schedule.Event{}, fmt.Errorf("session %c %w: its wait ended though nobody gave anything back: a timeout?", 'A'+rune(id), errElsewhere)
+	}
+	if err := w.look(ctx, turn); err != nil {
+		return schedule.Event{}, err
+	}
+	return turn.event(a), nil
+}
+
+func (w *world) turn() *Turn { return &w.trace[len(w.trace)-1] }
+
+// act sets the session going.
+func (w *world) act(ctx context.Context, s *session, k schedule.Kind) error {
+	switch {
+	case k == schedule.Answer:
+		s.end(false)
+		return nil
+	case k == schedule.Die:
+		return w.kill(ctx, s)
+	}
+	if k.Fault() {
+		w.losses--
+	}
+	return w.grant(ctx, s, k)
+}
+
+func (w *world) grant(ctx context.Context, s *session, k schedule.Kind) error {
+	if s.at.settled {
+		return w.appear(ctx, s)
+	}
+	switch s.at.kind {
+	case opLock:
+		if !w.takes(s) {
+			return nil
+		}
+	case opUnlock:
+		w.handOn(s, s.at.mutex)
+	}
+	s.state = running
+	select {
+	case s.attempt.grant <- k:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// kill ends an attempt without an answer. What it held is given back.
+func (w *world) kill(ctx context.Context, s *session) error {
+	w.deaths--
+	if s.state != answered {
+		select {
+		case s.attempt.grant <- schedule.Die:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		r, err := w.await(ctx)
+		if err != nil {
+			return err
+		}
+		if r.a != s.attempt || !r.ended {
+			return errors.New("explore: another session moved while one died: the strategy works behind the explorer's back")
+		}
+	}
+	for name, m := range w.mutexes {
+		if m.owner == s {
+			w.handOn(s, name)
+		}
+	}
+	foot, err := s.clear(ctx, true)
+	if err != nil {
+		return fmt.Errorf("explore: clear up after a death: %w", err)
+	}
+	w.turn().touch(foot)
+	w.turn().Result, w.turn().gave = "dies", true
+	s.end(true)
+	return nil
+}
+
+func (w *world) await(ctx context.Context) (report, error) {
+	select {
+	case r := <-w.reports:
+		return r, nil
+	case <-ctx.Done():
+		return report{}, ctx.Err()
+	}
+}
+
+// letGo wakes a session that waits for a mutex it now has.
+func (w *world) letGo(s *session) {
+	s.state = running
+	s.blocked = blockage{}
+	s.attempt.grant <- schedule.Step
+}
+
+func (w *world) anyone(in state) bool {
+	return slices.ContainsFunc(w.sessions, func(s *session) bool { return s.state == in })
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"idemlab/results"
+)
+
+// exploreFields are the figures of a search through the orders of events.
+func exploreFields(r results.Run) []field {
+	e := r.Explore
+	if e == nil {
+		e = &results.Explore{Coverage: absent}
+	}
+	return []field{
+		{"orders run", []string{thousands(int64(e.Schedules)), e.Coverage}, plain},
+		{"of these bad", []string{thousands(int64(e.Violating))}, moodOfOrders(e)},
+		{"ends", ends(e), plain},
+		{"shortest", shortest(e), moodOfOrders(e)},
+		{"steps that waited", []string{thousands(int64(e.BlockedSteps))}, plain},
+		{"in a race", []string{likely(e)}, plain},
+		{"control", []string{control(r)}, plain},
+		{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)},
+	}
+}
+
+func moodOfOrders(e *results.Explore) mood {
+	switch {
+	case e.Violating > 0:
+		return bad
+	case e.Coverage == "exhaustive":
+		return good
+	}
+	return unsure
+}
+
+// mostEnds bounds the ways to end that a table shows; the document has them all.
+const mostEnds = 6
+
+func ends(e *results.Explore) []string {
+	var lines []string
+	for i, o := range e.Outcomes {
+		if i == mostEnds {
+			return append(lines, fmt.Sprintf("… %d ways in all", len(e.Outcomes)))
+		}
+		lines = append(lines, fmt.Sprintf("%s × %s: %s", thousands(int64(o.Schedules)), count(o.Captures, "capture"), strings.Join(o.Answers, ", ")))
+	}
+	if len(lines) == 0 {
+		return []string{absent}
+	}
+	return lines
+}
+
+func shortest(e *results.Explore) []string {
+	v := e.ShortestViolation
+	if v == nil {
+		return []string{"none"}
+	}
+	return []string{v.Anomaly, v.Short}
+}
+
+// likely puts beside "possible" how often it happened when attempts ran free.
+func likely(e *results.Explore) string {
+	if e.Likely == nil {
+		return absent
+	}
+	return fmt.Sprintf("%d of %d double-charged", e.Likely.DoubleCharged, e.Likely.Intents)
+}
+
+// pictures draws the order that the document holds of each run, and says how to run it again.
+func pictures(b *strings.Builder, runs []results.Run, s Style) error {
+	for _, r := range runs {
+		if r.Explore == nil || r.Explore.Trace == nil {
+			continue
+		}
+		t := *r.Explore.Trace
+		fmt.Fprintf(b, "\n%s: %s\n\n", r.Strategy, story(r))
+		if err := Lanes(b, t, s); err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "\nagain: %s\n", Again(r))
+	}
+	return nil
+}
+
+// story is the picture's title.
+func story(r results.Run) string {
+	if v := r.Explore.ShortestViolation; v != nil {
+		return fmt.Sprintf("%s, the shortest order: %s", strings.ReplaceAll(v.Anomaly, "_", " "), v.Detail)
+	}
+	return "the order " + r.Explore.Trace.Short
+}
+
+// Again is the command that runs a run's one order again.
+func Again(r results.Run) string {
+	e := r.Explore
+	cmd := fmt.Sprintf("idemlab explore --strategy=%s --sessions %d", r.Strategy, e.Sessions)
+	if e.AttemptsPerSession != 2 {
+		cmd += fmt.Sprintf(" --attempts-per-session %d", e.AttemptsPerSession)
+	}
+	if r.Server.Isolation != "read committed" {
+		cmd += " --isolation " + strings.ReplaceAll(r.Server.Isolation, " ", "-")
+	}
+	if !e.Split {
+		cmd += " --no-split"
+	}
+	return cmd + fmt.Sprintf(" --schedule '%s'", e.Trace.Schedule)
+}

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+
+	"idemlab/results"
+)
+
+// The parts of a JUnit file that CI servers read: one suite, one case for each cell, and why where it is not as claimed.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Skipped  int         `xml:"skipped,attr"`
+		Time     string      `xml:"time,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string      `xml:"classname,attr"`
+		Name    string      `xml:"name,attr"`
+		Time    string      `xml:"time,attr"`
+		Failure *junitCause `xml:"failure,omitempty"`
+		Error   *junitCause `xml:"error,omitempty"`
+	}
+	junitCause struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// JUnit writes the document for CI servers. A cell against its claim is a failure, with the line that runs it again; one that
+// is undecided, or could not run, is an error.
+func JUnit(w io.Writer, d results.Document) error {
+	suite := junitSuite{Name: "idemlab"}
+	total := 0.0
+	for _, r := range d.Runs {
+		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: Cell(r), Time: seconds(r.DurationMS)}
+		total += r.DurationMS
+		cause := &junitCause{Message: fmt.Sprintf("%s, expected %s: %s", r.Verdict, r.Expected, r.Reason), Text: again(r)}
+		switch r.ExitCode {
+		case 0:
+		case 1:
+			c.Failure = cause
+			suite.Failures++
+		default:
+			c.Error = cause
+			suite.Errors++
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	suite.Tests, suite.Time = len(suite.Cases), seconds(total)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(junitSuites{Suites: []junitSuite{suite}}); err != nil {
+		return fmt.Errorf("write JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
+
+// Cell names a run within a grid: hazard, engine, level and whatever else tells it apart.
+func Cell(r results.Run) string {
+	name := fmt.Sprintf("%s, %s, %s", r.Hazard, r.Engine, r.Server.Isolation)
+	if e := r.Explore; e != nil {
+		name += fmt.Sprintf(", %d sessions", e.Sessions)
+	}
+	return name
+}
+
+// again is the line that shows a cell's violation once more.
+func again(r results.Run) string {
+	if r.Explore != nil && r.Explore.Trace != nil {
+		return Again(r)
+	}
+	if s := r.Settings; s != nil {
+		return fmt.Sprintf("idemlab race --strategy=%s --attempts %d --intents %d --rounds %d --instances %d --acquirer-latency %s --isolation '%s' --seed %d",
+			r.Strategy, s.AttemptsPerIntent, s.Intents, s.Rounds, s.Instances, s.AcquirerLatency, r.Server.Isolation, r.Seed)
+	}
+	return ""
+}

@@ -1,0 +1,105 @@
+package results
+
+// Explore is what a search through the orders of events found.
+type Explore struct {
+	Sessions           int    `json:"sessions"`
+	AttemptsPerSession int    `json:"attempts_per_session"`
+	Crashes            int    `json:"crashes"`      // at most, in one schedule
+	LostReplies        int    `json:"lost_replies"` // at most, in one schedule
+	Hard               bool   `json:"hard"`         // a crash closes the socket
+	Search             string `json:"search"`       // dpor, full, random; replay where one schedule was asked for
+	Split              bool   `json:"split"`        // a write outside a transaction is two steps
+	SplitCommit        bool   `json:"split_commit"` // so is the COMMIT of a SERIALIZABLE transaction
+
+	Schedules          int     `json:"schedules"` // run and judged; one for each class of equivalent orders under dpor
+	Violating          int     `json:"violating"`
+	BlockedSteps       int     `json:"blocked_steps"`
+	Divergences        int     `json:"divergences"` // executions that did not repeat themselves, and were run again
+	Coverage           string  `json:"coverage"`    // exhaustive, cut, sampled, one schedule
+	Bounds             string  `json:"bounds"`      // what exhaustive is to be understood within, in words
+	SchedulesPerSecond float64 `json:"schedules_per_second"`
+	Fingerprint        string  `json:"fingerprint,omitempty"` // of every step, result, wait, wake-up and answer, in order
+
+	Outcomes          []Outcome   `json:"outcomes"`
+	ShortestViolation *Violation  `json:"shortest_violation,omitempty"`
+	Violations        []Violation `json:"violations"` // the shortest for each anomaly, worst first
+	Trace             *Trace      `json:"trace,omitempty"`
+	Likely            *Likely     `json:"likely,omitempty"`
+}
+
+// Outcome is one way for a schedule to end, and in how many schedules it did.
+type Outcome struct {
+	Captures  int      `json:"captures"`
+	Answers   []string `json:"answers"` // the last of each client, sorted
+	Anomalies []string `json:"anomalies"`
+	Schedules int      `json:"schedules"`
+}
+
+// Violation is a schedule in which an anomaly shows.
+type Violation struct {
+	Schedule string `json:"schedule"` // "A:check B:check A:capture …"
+	Short    string `json:"short"`    // "ABA…"
+	Anomaly  string `json:"anomaly"`
+	Detail   string `json:"detail"`
+	Faults   int    `json:"faults"`
+	Switches int    `json:"switches"`
+	Minimal  bool   `json:"minimal"` // every schedule with fewer faults, or as many and fewer switches, was run without it
+}
+
+// Likely is how often free-running attempts came to a double charge: a search says whether, a race how likely.
+type Likely struct {
+	Attempts      int `json:"attempts"` // at each intent, at once
+	Intents       int `json:"intents"`
+	DoubleCharged int `json:"double_charged"`
+}
+
+// Trace is one schedule, turn by turn: what a picture of it needs.
+type Trace struct {
+	Schedule string `json:"schedule"`
+	Short    string `json:"short"`
+	// AmountCents is what one capture moves.
+	AmountCents int64    `json:"amount_cents"`
+	Sessions    []string `json:"sessions"` // what each runs: "client", or the name of another function; they are called A, B, …
+	Turns       []Turn   `json:"turns"`
+}
+
+// Kinds of turns.
+const (
+	TurnStep        = "step"
+	TurnLostRequest = "lost request"
+	TurnLostReply   = "lost reply"
+	TurnDies        = "dies"
+	TurnAnswer      = "answer"
+)
+
+// Turn is what one session did, and what came of it.
+type Turn struct {
+	Session  string   `json:"session"` // "A"
+	Kind     string   `json:"kind"`
+	Attempt  int      `json:"attempt"` // of the session, from 1
+	Step     string   `json:"step"`    // "claim"
+	SQL      string   `json:"sql,omitempty"`
+	Result   string   `json:"result,omitempty"` // "1 row", "ERROR 40001"; absent while it waits
+	WaitsFor []string `json:"waits_for,omitempty"`
+	Woke     []Woken  `json:"woke,omitempty"`
+	Answers  []Told   `json:"answers,omitempty"`
+	Captures int      `json:"captures"`        // by the acquirer, so far
+	Table    []string `json:"table,omitempty"` // committed rows, seen from outside after the turn: "#1 PROCESSANDO"
+}
+
+// Woken is a waiting step that came back because of a turn.
+type Woken struct {
+	Session string `json:"session"`
+	Step    string `json:"step"`
+	Result  string `json:"result"`
+}
+
+// Told is what a client was told in a turn.
+type Told struct {
+	Session  string `json:"session"`
+	Attempt  int    `json:"attempt"`
+	Answer   string `json:"answer"` // empty where the attempt died
+	Died     bool   `json:"died"`
+	HTTP     int    `json:"http,omitempty"`
+	SQLState string `json:"sqlstate,omitempty"`
+}
