@@ -36,7 +36,7 @@ func imports() map[string][]string {
 
 		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait",
 			"internal/server", "internal/tables"),
-		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/lockwait", "internal/schedule",
+		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 

@@ -43,9 +43,21 @@ func strategiesTable() string {
 	b.WriteString("| strategy | how it answers | in a race at READ COMMITTED | after a crash |\n|---|---|---|---|\n")
 	for _, s := range scenarios.All() {
 		fmt.Fprintf(&b, "| [`%s`](scenarios/%s) | %s | %s | %s |\n", s.Name, scenarios.FileOf(s.Name), s.Title,
-			claimed(s, scenarios.Race), claimed(s, scenarios.Crash))
+			raced(s), claimed(s, scenarios.Crash))
 	}
 	return b.String()
+}
+
+// raced adds to the claims of a race what they depend on.
+func raced(s scenarios.Strategy) string {
+	one, several := claimed(s, scenarios.Race), claimed(s, scenarios.Instances)
+	switch {
+	case one != several:
+		return one + " in one instance; across several: " + several
+	case s.WantsDedup:
+		return one + ", given an acquirer that deduplicates"
+	}
+	return one
 }
 
 // claimed puts a strategy's claims in a cell: what it shows, else that it holds.

@@ -2,7 +2,8 @@
 -- Source of names and statuses: article 1, section 3, "Na prática, com SQL".
 --
 -- Every run creates a schema of its own, runs this file inside it, and drops it at the end.
--- Hand the lab another file with --schema; it must create `cobranca` with these columns.
+-- Hand the lab another file with --schema; it must create `cobranca` with these columns. What stands below it is for
+-- some strategies only, and a file for the others may leave it out.
 
 CREATE TABLE cobranca (
     -- Advances with every INSERT, also with a refused one: gaps are normal, and no business number.
@@ -32,3 +33,24 @@ CREATE TABLE cobranca (
     -- stays as fast and only the refusal is gone.
     CONSTRAINT uq_cobranca_idempotency_key UNIQUE (idempotency_key)
 );
+
+-- The order that is paid for. Locking and versioning need a row that is there already, and before the first charge the
+-- charge is not: strategies that lock (SELECT … FOR UPDATE) or version take the order's row instead, and with it hold up
+-- every other charge of the order. Its row is there before the first attempt, as in any shop.
+CREATE TABLE pedido (
+    id     bigint PRIMARY KEY,
+
+    -- Optimistic locking: whoever writes raises it by one, and only if it is still what was read.
+    versao bigint NOT NULL DEFAULT 0
+);
+
+-- What the strategies at the end of the gallery note beside a charge; the others never look at it.
+ALTER TABLE cobranca
+    -- A lease: until when the charge belongs to whoever works on it. Afterwards anybody may take it over.
+    ADD COLUMN posse_ate timestamptz,
+    -- A fencing token: raised with each takeover, so that the worker from before can be told from the one of now.
+    ADD COLUMN ficha     bigint NOT NULL DEFAULT 1,
+    -- A recovery point: how far the charge has got. INICIADA, COBRADA, RESPONDIDA.
+    ADD COLUMN fase      text,
+    -- The acquirer's number for it, kept from the moment at which it is known.
+    ADD COLUMN captura   text;

@@ -64,7 +64,7 @@ func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Ca
 	ctx, release := untilParentDies(ctx)
 	defer release()
 	started := time.Now()
-	runs, err := a.exploreAll(ctx, f, cases)
+	runs, skipped, err := a.exploreAll(ctx, f, cases)
 	if len(runs) == 0 && err != nil {
 		return err
 	}
@@ -73,15 +73,21 @@ func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Ca
 			return err
 		}
 	}
-	return a.put(f.output, "explore", started, document(ctx, runs, err))
+	d := document(ctx, runs, err)
+	d.Skipped = skipped
+	return a.put(f.output, "explore", started, d)
 }
 
-func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Case) (runs []results.Run, err error) {
+func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Case) (runs []results.Run, skipped []results.Skipped, err error) {
 	srv, err := server.Open(ctx, f.server.options(a, exploreConnections))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
+	cases, skipped, err = able(a, srv, cases, func(c explore.Case) scenarios.Strategy { return c.Options.Strategy })
+	if err != nil {
+		return nil, skipped, err
+	}
 
 	var done atomic.Int64
 	bar := a.progress(-1, &done)
@@ -103,7 +109,7 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 			break
 		}
 	}
-	return runs, errors.Join(errs...)
+	return runs, skipped, errors.Join(errs...)
 }
 
 // likely races as many attempts as there were sessions, without faults, to say how likely what is possible is.

@@ -72,7 +72,11 @@ func (a *app) mutateAll(ctx context.Context, f mutateFlags, com common) (runs []
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
-	for _, s := range com.strategies {
+	strategies, _, err := able(a, srv, com.strategies, func(s scenarios.Strategy) scenarios.Strategy { return s })
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range strategies {
 		for _, m := range mutate.All() {
 			run, err := mutant(ctx, srv, com, s, m)
 			if run.Engine == "" {

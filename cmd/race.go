@@ -13,6 +13,7 @@ import (
 	"idemlab/internal/race"
 	"idemlab/internal/server"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 func (a *app) race() *cobra.Command {
@@ -49,20 +50,26 @@ func (a *app) runRace(ctx context.Context, f raceFlags, options []race.Options) 
 	ctx, release := untilParentDies(ctx)
 	defer release()
 	started := time.Now()
-	runs, err := a.raceAll(ctx, f, options)
+	runs, skipped, err := a.raceAll(ctx, f, options)
 	if len(runs) == 0 && err != nil {
 		return err
 	}
-	return a.put(f.output, "race", started, document(ctx, runs, err))
+	d := document(ctx, runs, err)
+	d.Skipped = skipped
+	return a.put(f.output, "race", started, d)
 }
 
-func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) (runs []results.Run, err error) {
+func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) (runs []results.Run, skipped []results.Skipped, err error) {
 	first := options[0]
 	srv, err := server.Open(ctx, f.server.options(a, first.Instances*first.Pool+race.Overhead))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
+	options, skipped, err = able(a, srv, options, func(o race.Options) scenarios.Strategy { return o.Strategy })
+	if err != nil {
+		return nil, skipped, err
+	}
 
 	var done atomic.Int64
 	bar := a.progress(int64(len(options)*first.Intents*first.Rounds), &done)
@@ -84,7 +91,7 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 			break
 		}
 	}
-	return runs, errors.Join(errs...)
+	return runs, skipped, errors.Join(errs...)
 }
 
 // document lays the runs together: one verdict, one exit code.

@@ -25,8 +25,8 @@ type raceFlags struct {
 	instances, pool           int
 	latency                   acquirer.Latency
 	declines                  float64
-	timeout                   time.Duration
-	keep                      bool
+	timeout, lease            time.Duration
+	keep, dedup               bool
 }
 
 func (f *raceFlags) add(c *cobra.Command) {
@@ -40,7 +40,9 @@ func (f *raceFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.pool, "pool", 0, "connections of each instance (default: one for each attempt that falls to it)")
 	fl.Var(&f.latency, "acquirer-latency", "time the acquirer takes: 50ms, uniform:20ms,80ms or exp:50ms")
 	fl.Float64Var(&f.declines, "decline-share", 0, "share of the intents that the acquirer declines, 0 to 1")
+	fl.BoolVar(&f.dedup, "acquirer-dedup", false, "the acquirer moves money once for each key; what strategies show of themselves, they show without it")
 	fl.DurationVar(&f.timeout, "attempt-timeout", 0, "give an attempt up after this time; it then counts as failed (default: 1m, or ten times the acquirer's)")
+	fl.DurationVar(&f.lease, "lease", 0, "length of a claim's lease, in strategies that lease (default: each one's own)")
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.server.add(c)
 	f.output.add(c)
@@ -67,6 +69,8 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 		return nil, usagef("--attempt-timeout %v: say more than 0", f.timeout)
 	case f.timeout > 0 && f.timeout <= f.latency.Mean():
 		return nil, usagef("--attempt-timeout %v: the acquirer takes %v, so most attempts would be given up; say more", f.timeout, f.latency.String())
+	case f.lease < 0:
+		return nil, usagef("--lease %v: say 0 or more", f.lease)
 	}
 	c, err := f.common.common(a)
 	if err != nil {
@@ -93,8 +97,8 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 			Scenario: scenarios.ChargeOnce, Strategy: s,
 			Attempts: f.attempts, Intents: f.intents, Rounds: f.rounds, Instances: f.instances, Pool: pool,
 			Isolation:      c.isolation,
-			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Seed: c.seed},
-			AttemptTimeout: timeout, Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep,
+			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Dedup: f.dedup, Seed: c.seed},
+			AttemptTimeout: timeout, Lease: f.lease, Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep,
 			Child: child,
 		})
 	}

@@ -16,8 +16,12 @@ func (a *app) strategies() *cobra.Command {
 		Example: "  idemlab strategies",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
+			width := 0
 			for _, s := range scenarios.All() {
-				if _, err := fmt.Fprintf(a.stdout, "%-21s %s\n", s.Name, s.Title); err != nil {
+				width = max(width, len(s.Name))
+			}
+			for _, s := range scenarios.All() {
+				if _, err := fmt.Fprintf(a.stdout, "%-*s %s\n", width, s.Name, s.Title); err != nil {
 					return err
 				}
 			}
@@ -67,6 +71,12 @@ func explanation(s scenarios.Strategy) (string, error) {
 	}
 	for _, name := range s.Needs {
 		fmt.Fprintf(&b, "\nneeds %s\n", name)
+	}
+	if s.MinServer > 0 {
+		fmt.Fprintf(&b, "\nneeds PostgreSQL %d or later\n", s.MinServer)
+	}
+	if s.WantsDedup {
+		b.WriteString("\nis given an acquirer that moves money once for each key\n")
 	}
 	for _, st := range steps {
 		fmt.Fprintf(&b, "\n%s\n", st)

@@ -19,6 +19,7 @@ import (
 	"idemlab/internal/report"
 	"idemlab/internal/server"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 // verifyFlags are the flags of verify as typed.
@@ -73,11 +74,12 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	ctx, release := untilParentDies(ctx)
 	defer release()
 	started := time.Now()
-	runs, err := a.verifyAll(ctx, f, cells)
+	runs, skipped, err := a.verifyAll(ctx, f, cells)
 	if len(runs) == 0 && err != nil {
 		return err
 	}
 	d := document(ctx, runs, err)
+	d.Skipped = skipped
 	if f.junit != "" {
 		if err := writeJUnit(f.junit, d); err != nil {
 			return errors.Join(err, a.put(f.output, "verify", started, d))
@@ -87,12 +89,16 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 }
 
 // verifyAll runs the cells, some at once, and returns the results in the order of the cells.
-func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs []results.Run, err error) {
+func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs []results.Run, skipped []results.Skipped, err error) {
 	srv, err := server.Open(ctx, f.server.options(a, f.parallel*cellConnections))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
+	cells, skipped, err = able(a, srv, cells, func(c cell) scenarios.Strategy { return c.strategy })
+	if err != nil {
+		return nil, skipped, err
+	}
 
 	var done atomic.Int64
 	bar := a.progress(int64(len(cells)), &done)
@@ -127,11 +133,11 @@ func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs
 	_ = g.Wait()                                                                     // each cell's error is collected above, so that one does not end the others
 	all = slices.DeleteFunc(all, func(r results.Run) bool { return r.Engine == "" }) // never begun
 	shownElsewhere(all)
-	return all, errors.Join(errs...)
+	return all, skipped, errors.Join(errs...)
 }
 
-// shownElsewhere forgives a race that did not show by chance what an exhaustive search showed for sure: a bad example must be
-// caught by some engine, not by each.
+// shownElsewhere forgives an engine that did not show what another one did: a bad example must be caught by some engine, not by
+// each. A race may miss by chance what a search finds for sure; a search makes no other charge of the order, as a race does.
 func shownElsewhere(runs []results.Run) {
 	key := func(r results.Run) string { return r.Strategy + r.Hazard + r.Server.Isolation }
 	shown := map[string]bool{}
@@ -141,11 +147,14 @@ func shownElsewhere(runs []results.Run) {
 		}
 	}
 	for i, r := range runs {
-		if r.Engine == "race" && r.Expected == results.Violated && r.ExitCode == exitInconclusive && r.Status == results.Complete && shown[key(r)] {
-			runs[i].ExitCode, runs[i].Reason = exitHeld, "not shown by chance; explore shows it"
+		if r.Expected == results.Violated && r.ExitCode == exitInconclusive && r.Status == results.Complete && shown[key(r)] && through(r) {
+			runs[i].ExitCode, runs[i].Reason = exitHeld, "not shown here; the other engine shows it"
 		}
 	}
 }
+
+// through says whether the run looked at all that it was meant to.
+func through(r results.Run) bool { return r.Explore == nil || r.Explore.Coverage == "exhaustive" }
 
 // writeJUnit writes to a temporary file and renames it, so that no half of one is ever read.
 func writeJUnit(path string, d results.Document) (err error) {

@@ -47,6 +47,14 @@ type Document struct {
 	ExitCode int     `json:"exit_code"`
 	Error    *string `json:"error"` // why the command could not run, or not to its end
 	Runs     []Run   `json:"runs"`
+	// Skipped are strategies that this server cannot run, which says nothing about them.
+	Skipped []Skipped `json:"skipped,omitempty"`
+}
+
+// Skipped is a strategy that was asked for and not run.
+type Skipped struct {
+	Strategy string `json:"strategy"`
+	Reason   string `json:"reason"`
 }
 
 // Run is one strategy under one engine.
@@ -106,9 +114,11 @@ type Settings struct {
 	AttemptsPerIntent int     `json:"attempts_per_intent"`
 	Intents           int     `json:"intents"` // per round
 	Rounds            int     `json:"rounds"`
-	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"` // the mean
-	AcquirerLatency   string  `json:"acquirer_latency"`    // as typed
+	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"`      // the mean
+	AcquirerLatency   string  `json:"acquirer_latency"`         // as typed
+	AcquirerDedup     bool    `json:"acquirer_dedup,omitempty"` // the acquirer moved money once for each key, whatever it was told
 	DeclineShare      float64 `json:"decline_share"`
+	LeaseMS           float64 `json:"lease_ms,omitempty"` // as set; absent where each strategy has its own
 	Instances         int     `json:"instances"`
 	Pool              int     `json:"pool"`             // connections of each instance
 	Schema            string  `json:"schema,omitempty"` // the file given with --schema
@@ -142,12 +152,20 @@ type Counts struct {
 }
 
 // Followups are the attempts sent after each race, when nothing was in flight: a repeat, which must be replayed with the same
-// bytes, and one with another amount, which must be refused.
+// bytes; one with another amount, which must be refused; and another charge of the same order under a new key, which must be
+// charged. That one's capture and row stand in no count.
 type Followups struct {
 	Repeats           int `json:"repeats"`
 	ReplayedSameBytes int `json:"replayed_same_bytes"`
 	Mismatches        int `json:"mismatches"`
 	Refused           int `json:"refused"`
+	*OtherCharges         // absent in documents from before it was tried
+}
+
+// OtherCharges are charges of an order that has been charged before: as legitimate as the first.
+type OtherCharges struct {
+	Others        int `json:"others"`
+	OthersCharged int `json:"others_charged"`
 }
 
 // Round is one pass over the intents.

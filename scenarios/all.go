@@ -1,12 +1,49 @@
 package scenarios
 
-// All returns every strategy, in the order in which the articles introduce the ideas.
+// All returns every strategy, in the order in which the articles introduce the ideas, and then in that in which engineers
+// bring forward what else there is.
 func All() []Strategy {
 	return []Strategy{
+		// Look, then write.
 		CheckThenAct,
+		CheckInsertCapture,
+		UniqueEffectFirst,
+		InsertWhereNotExists,
+
+		// Write first, and let the database refuse.
 		InsertFirst,
 		InsertFirstCatch,
+		CatchInTx,
+		CatchInSavepoint,
+		CTEGetOrCreate,
+		DoUpdateNoop,
+		Merge,
 		InsertFirstOpenTx,
+
+		// Which key.
+		OrderIDKey,
+		NewKeyPerRetry,
+
+		// Other tools: locks and versions, levels, mutexes.
+		ForUpdateMissingRow,
+		ForUpdateOrder,
+		VersionColumn,
+		VersionColumnApart,
+		VersionColumnLate,
+		SerializableCheck,
+		SerializableRetry,
+		SerializableCommitFirst,
+		AdvisoryXact,
+		AdvisorySession,
+		ProcessMutex,
+
+		// What is left half-way.
+		GetOrCreateUnowned,
+		LeaseTakeover,
+		LeaseTakeoverFenced,
+		LeaseTakeoverHeartbeat,
+		RecoveryPoints,
+		IntentThenReconcile,
 	}
 }
 

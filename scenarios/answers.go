@@ -1,9 +1,12 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // outcome is what the acquirer's receipt becomes in the table: status, resposta_http, resposta_corpo.
@@ -49,3 +52,25 @@ func repeat(row pgx.Row, req Request) (Response, error) {
 	}
 	return Response{Replayed, *http, *body}, nil
 }
+
+// andFirst reads columns that stand before those of repeat.
+func andFirst(row pgx.Row, columns ...any) pgx.Row { return prefixed{row, columns} }
+
+type prefixed struct {
+	pgx.Row
+	columns []any
+}
+
+func (p prefixed) Scan(dest ...any) error { return p.Row.Scan(slices.Concat(p.columns, dest)...) }
+
+// refusedWith says whether PostgreSQL refused with that SQLSTATE.
+func refusedWith(err error, state string) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == state
+}
+
+// SQLSTATEs that strategies tell apart (PostgreSQL docs, appendix A).
+const (
+	uniqueViolation      = "23505"
+	serializationFailure = "40001" // at REPEATABLE READ and SERIALIZABLE: what was read is no longer so, start over
+)

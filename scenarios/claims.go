@@ -8,16 +8,22 @@ import (
 
 // The isolation levels, in the groups that claims need.
 var (
-	readCommitted  = []pgx.TxIsoLevel{pgx.ReadCommitted}
-	snapshotLevels = []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable}
+	readCommitted    = []pgx.TxIsoLevel{pgx.ReadCommitted}
+	repeatableRead   = []pgx.TxIsoLevel{pgx.RepeatableRead}
+	snapshotLevels   = []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable}
+	serializable     = []pgx.TxIsoLevel{pgx.Serializable}
+	withoutConflicts = []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead} // no rw-conflict is looked for
 )
 
 // neverInARace claims, for races in one process and across several, at every isolation level, that none of these is found.
-func neverInARace(anomalies ...Anomaly) []Claim {
+func neverInARace(anomalies ...Anomaly) []Claim { return inARace(nil, anomalies...) }
+
+// inARace makes claims for races in one process and across several, at the given isolation levels (nil: at every one).
+func inARace(at []pgx.TxIsoLevel, anomalies ...Anomaly) []Claim {
 	var claims []Claim
 	for _, h := range []Hazard{Race, Instances} {
 		for _, a := range anomalies {
-			claims = append(claims, Claim{h, nil, a})
+			claims = append(claims, Claim{h, at, a})
 		}
 	}
 	return claims

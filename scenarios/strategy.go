@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,8 +27,28 @@ type Strategy struct {
 	// A strategy that runs without its constraint, and is wrong then, does not list it: the run must find out.
 	Needs []string
 
+	// MinServer is the first major version of PostgreSQL that knows the strategy's SQL; 0 for any. On an older server the
+	// strategy is skipped, which says nothing about it.
+	MinServer int
+
+	// WantsDedup says that the claims are made for an acquirer that moves money once for each key; engines then use one, and
+	// the result says so.
+	WantsDedup bool
+
+	// Prepare makes what must be there before an intent's first attempt, such as the order's row. It may be called again for
+	// the same intent, or for another one of the same order. Nil for most.
+	Prepare func(ctx context.Context, db DB, req Request) error
+
 	// New makes the handler of one service instance. What an instance shares among its attempts lives in the closure.
 	New func(Env) Handler
+}
+
+// Lacking says why a server cannot run the strategy, given its server_version_num (150018 is 15.18); "" where it can.
+func (s Strategy) Lacking(versionNum int) string {
+	if major := versionNum / 10000; major < s.MinServer {
+		return fmt.Sprintf("needs PostgreSQL %d or later, and this is %d", s.MinServer, major)
+	}
+	return ""
 }
 
 // Claim says that under a hazard, at these isolation levels (nil: at every one), an anomaly is never or always to be found.
@@ -96,6 +117,8 @@ var ErrOutcomeUnknown = errors.New("acquirer: outcome unknown")
 type Env struct {
 	Now  func() time.Time
 	Seed uint64
+	// Lease is how long a claim is its worker's own, for strategies that lease; 0 is each one's own default.
+	Lease time.Duration
 	// Lock takes the instance's mutex of that name and returns its release. Waiting outside PostgreSQL goes through it, so
 	// that an engine can see it. It fails when ctx ends first.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)

@@ -19,6 +19,9 @@ type Options struct {
 	Latency      Latency
 	DeclineShare float64 // share of the intents, 0 to 1, that are refused each time they are asked for
 	Seed         uint64
+	// Dedup moves money once for each key: a repeat gets the first receipt again, and a known key with another charge is
+	// refused. Not every acquirer does, and none does for ever.
+	Dedup bool
 }
 
 // Acquirer is safe for concurrent use.
@@ -37,6 +40,7 @@ type Entry struct {
 	Charge  scenarios.Charge
 	Receipt scenarios.Receipt
 	At      time.Time // when the request arrived, which is when the money moved
+	Repeat  bool      // a known key (Options.Dedup): no money moved again
 }
 
 // New makes an acquirer with an empty ledger.
@@ -59,6 +63,7 @@ type Count struct {
 	Requests      int // told
 	Captures      int // money moved
 	Declines      int // refused
+	Repeats       int // known keys, answered from the ledger
 	CapturedCents int64
 }
 
@@ -70,10 +75,13 @@ func (a *Acquirer) Counts() map[string]Count {
 	for _, e := range a.ledger {
 		c := counts[e.Intent]
 		c.Requests++
-		if e.Receipt.Approved {
+		switch {
+		case e.Repeat:
+			c.Repeats++
+		case e.Receipt.Approved:
 			c.Captures++
 			c.CapturedCents += e.Charge.AmountCents
-		} else {
+		default:
 			c.Declines++
 		}
 		counts[e.Intent] = c
@@ -123,10 +131,18 @@ func (a *Acquirer) record(intent string, c scenarios.Charge) (n int, r scenarios
 	defer a.mu.Unlock()
 	n = len(a.ledger) + 1
 	r = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", n), Approved: !a.declines(intent)}
-	if _, known := a.byKey[c.Key]; !known {
+	first, known := a.byKey[c.Key]
+	repeat := false
+	switch {
+	case !known:
 		a.byKey[c.Key] = len(a.ledger)
+	case !a.opts.Dedup:
+	case a.ledger[first].Charge == c:
+		r, repeat = a.ledger[first].Receipt, true
+	default:
+		r.Approved = false
 	}
-	a.ledger = append(a.ledger, Entry{Intent: intent, Charge: c, Receipt: r, At: time.Now()})
+	a.ledger = append(a.ledger, Entry{Intent: intent, Charge: c, Receipt: r, At: time.Now(), Repeat: repeat})
 	return n, r, a.gate
 }
 

@@ -38,6 +38,30 @@ func TestLedgerKnowsTheIntentWhateverTheKey(t *testing.T) {
 	}
 }
 
+// An acquirer that deduplicates moves money once for each key, says so in its ledger, and takes a key for one charge only.
+func TestDedupMovesMoneyOncePerKey(t *testing.T) {
+	a := New(Options{Dedup: true})
+	other := charge("k1")
+	other.AmountCents *= 2
+	var got []scenarios.Receipt
+	for _, c := range []scenarios.Charge{charge("k1"), charge("k1"), other, charge("k2")} {
+		r, err := a.For("intent-1").Capture(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, r)
+	}
+	if got[1] != got[0] || got[2].Approved || !got[3].Approved || got[3] == got[0] {
+		t.Errorf("receipts %v", got)
+	}
+	if c := a.Counts()["intent-1"]; c != (Count{Requests: 4, Captures: 2, Declines: 1, Repeats: 1, CapturedCents: 50000}) {
+		t.Errorf("counted %+v", c)
+	}
+	if found, ok, err := a.For("intent-1").Find(t.Context(), "k1"); err != nil || !ok || found != got[0] {
+		t.Errorf("Find: %v %v %v", found, ok, err)
+	}
+}
+
 // A client that stops waiting does not undo what it asked for: the money has moved, and the outcome is unknown to it.
 func TestCaptureStandsWhenTheClientGoes(t *testing.T) {
 	for name, a := range map[string]*Acquirer{"latency": New(Options{Latency: Fixed(time.Hour)}), "gate": New(Options{})} {

@@ -40,6 +40,14 @@ type Intent struct {
 	RowsUnknown bool
 	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
 	Requests, Captures, Declines int
+	// Other is another charge of the same order, under a key of its own, made when the first was over. Nil where none was.
+	Other *Other
+}
+
+// Other is what became of the order's other charge.
+type Other struct {
+	Answer             scenarios.Answer
+	Captures, Declines int
 }
 
 // Finding is one anomaly of one intent, with its size and its words.
@@ -67,6 +75,10 @@ func Charge(in Intent) []Finding {
 		add(scenarios.AnsweredWithoutCharge, t.toldCharged, "%s told of a charge that never happened", count(t.toldCharged, "client"))
 	}
 	add(scenarios.MissingCharge, refused(in, t), "no money moved: %s", t.told())
+	if o := in.Other; o != nil {
+		add(scenarios.DoubleCharge, o.Captures-1, "%d captures for another charge of the order", o.Captures)
+		add(scenarios.MissingCharge, o.refused(), "another charge of the order, under a key of its own, was refused: told %s", o.Answer)
+	}
 	add(scenarios.DivergentAnswers, t.divergent(), "one key, different final answers: %s", t.answerList())
 	if t.final() > 0 {
 		add(scenarios.ErrorToDuplicate, t.failed, "%s told of an error although the intent was served", count(t.failed, "attempt"))
@@ -79,6 +91,14 @@ func Charge(in Intent) []Finding {
 // that lived was turned away. Where attempts died the client may still retry, and the money is not missing yet.
 func refused(in Intent, t counts) int {
 	if in.Captures == 0 && in.Declines == 0 && t.lived > 0 && t.died == 0 && t.processing == 0 {
+		return 1
+	}
+	return 0
+}
+
+// refused is 1 where the acquirer never heard of the other charge.
+func (o Other) refused() int {
+	if o.Captures == 0 && o.Declines == 0 {
 		return 1
 	}
 	return 0

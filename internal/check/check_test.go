@@ -60,6 +60,18 @@ func TestChargeFindsExactlyWhatIsWrong(t *testing.T) {
 			Attempts: []Attempt{charged("cap-1"), otherAnswered},
 			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1},
 			map[scenarios.Anomaly]int{scenarios.DivergentAnswers: 1}},
+		"another charge of the order goes its own way": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
+			Other: &Other{Answer: scenarios.Charged, Captures: 1}}, nil},
+		"another charge of the order is declined": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
+			Other: &Other{Answer: scenarios.Declined, Declines: 1}}, nil},
+		"another charge of the order is taken for the first": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
+			Other: &Other{Answer: scenarios.Replayed}}, map[scenarios.Anomaly]int{scenarios.MissingCharge: 1}},
+		"another charge of the order moves money twice": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
+			Other: &Other{Answer: scenarios.Charged, Captures: 2}}, map[scenarios.Anomaly]int{scenarios.DoubleCharge: 1}},
 		"rows that could not be read prove nothing": {Intent{
 			Attempts: []Attempt{charged("cap-1")}, RowsUnknown: true, Requests: 1, Captures: 1}, nil},
 	} {

@@ -49,7 +49,7 @@ func options(s scenarios.Strategy) explore.Options {
 }
 
 func TestReducedAgreesWithFull(t *testing.T) {
-	for _, s := range scenarios.All() {
+	for _, s := range articles() {
 		for _, c := range []struct {
 			iso           pgx.TxIsoLevel
 			crashes, lost int

@@ -33,7 +33,7 @@ type Options struct {
 	LostReplies        int  // lost requests to the acquirer and lost replies of it, at most, in one schedule
 	Hard               bool // a death closes the socket; otherwise it rolls back on the same connection
 
-	// Prepare runs before each schedule, on a connection of its own: for rows that a strategy expects to find. It may be nil.
+	// Prepare runs before each schedule, after the strategy's own: for rows that Others expect to find. It may be nil.
 	Prepare func(context.Context, *pgx.Conn, scenarios.Request) error
 
 	Search       string         // DPOR, Full or Random; empty means DPOR

@@ -81,6 +81,9 @@ func (r Result) Bounds() string {
 	for _, f := range o.Others {
 		text += ", beside " + f.Name
 	}
+	if o.Strategy.WantsDedup {
+		text += ", an acquirer that moves money once for each key"
+	}
 	if !r.Split {
 		text += ", a write and its becoming visible as one"
 	}

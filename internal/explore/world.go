@@ -11,6 +11,7 @@ import (
 
 	theacquirer "idemlab/internal/acquirer"
 	"idemlab/internal/check"
+	"idemlab/internal/instance"
 	"idemlab/internal/schedule"
 	"idemlab/scenarios"
 )
@@ -55,7 +56,7 @@ const amountCents = 25000
 func (e *engine) newWorld(ctx context.Context) (*world, error) {
 	e.intents++
 	w := &world{
-		e: e, ledger: theacquirer.New(theacquirer.Options{}), mutexes: map[string]*mutex{},
+		e: e, ledger: theacquirer.New(theacquirer.Options{Dedup: e.o.Strategy.WantsDedup}), mutexes: map[string]*mutex{},
 		deaths: e.o.Crashes, losses: e.o.LostReplies,
 		// A report for each session is the most that can be under way: its next comes after it was let go.
 		reports: make(chan report, len(e.backends)), gone: make(chan struct{}),
@@ -67,6 +68,9 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 	for i, h := range handlers {
 		s := &session{w: w, id: i, handler: h, client: i < e.o.Sessions, backend: e.backends[i]}
 		w.sessions = append(w.sessions, s)
+	}
+	if err := instance.Prepare(ctx, e.control, e.o.Strategy, w.req); err != nil {
+		return w, fmt.Errorf("explore: %w", err)
 	}
 	if prepare := e.o.Prepare; prepare != nil {
 		if err := prepare(ctx, e.control, w.req); err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,12 +30,15 @@ type Config struct {
 	Isolation pgx.TxIsoLevel  // default_transaction_isolation of each connection
 	Strategy  scenarios.Strategy
 	Seed      uint64
+	Lease     time.Duration // scenarios.Env.Lease
 }
 
 // Instance answers attempts. It is safe for concurrent use.
 type Instance struct {
-	pool   *pgxpool.Pool
-	handle scenarios.Handler
+	pool     *pgxpool.Pool
+	strategy scenarios.Strategy
+	handle   scenarios.Handler
+	queued   *atomic.Int64 // attempts that wait for a lock of this process
 }
 
 // Open connects the whole pool. It returns an error where the server refuses a connection.
@@ -54,20 +58,28 @@ func Open(ctx context.Context, c Config) (*Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open pool of %d: %w", c.Pool, err)
 	}
-	return &Instance{pool: pool, handle: c.Strategy.New(newEnv(c.Seed))}, nil
+	queued := &atomic.Int64{}
+	return &Instance{pool, c.Strategy, c.Strategy.New(newEnv(c.Seed, c.Lease, queued)), queued}, nil
 }
 
 // Close ends the connections; it waits for attempts that still hold one.
 func (i *Instance) Close() { i.pool.Close() }
 
+// Queued says whether an attempt waits for a lock of this process, which PostgreSQL knows nothing of.
+func (i *Instance) Queued() bool { return i.queued.Load() > 0 }
+
 // newEnv is what the service runs in outside the explorer: the real clock, and a mutex of the process for each name.
-func newEnv(seed uint64) scenarios.Env {
+func newEnv(seed uint64, lease time.Duration, queued *atomic.Int64) scenarios.Env {
 	var mu sync.Mutex
 	locks := map[string]chan struct{}{}
 	return scenarios.Env{
-		Now:  time.Now,
-		Seed: seed,
+		Now:   time.Now,
+		Seed:  seed,
+		Lease: lease,
 		Lock: func(ctx context.Context, name string) (func(), error) {
+			if r, ok := ctx.Value(recording{}).(*recorder); ok {
+				r.inFlight(time.Now())
+			}
 			mu.Lock()
 			l, ok := locks[name]
 			if !ok {
@@ -75,6 +87,13 @@ func newEnv(seed uint64) scenarios.Env {
 				locks[name] = l
 			}
 			mu.Unlock()
+			select {
+			case l <- struct{}{}:
+				return func() { <-l }, nil
+			default:
+			}
+			queued.Add(1)
+			defer queued.Add(-1)
 			select {
 			case l <- struct{}{}:
 				return func() { <-l }, nil
@@ -103,13 +122,18 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		}
 		conns = append(conns, c)
 	}
-	throwAway := acquirer.New(acquirer.Options{})
+	throwAway := acquirer.New(acquirer.Options{Dedup: i.strategy.WantsDedup})
 	for _, c := range conns {
 		// The key must be new in the table, whoever else warms up: a backend's pid is its own.
 		pid := c.Conn().PgConn().PID()
 		req := scenarios.Request{Key: fmt.Sprintf("warm-up-%d", pid), OrderID: -int64(pid) - 1, AmountCents: 1}
-		for range 2 {
-			if _, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req); err != nil {
+		if err := Prepare(ctx, c.Conn(), i.strategy, req); err != nil {
+			return fmt.Errorf("warm up: %w", err)
+		}
+		for n := range 2 {
+			_, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
+			// A strategy that answers every repeat with an error is there to be seen doing it; a first request that fails is not.
+			if err != nil && (n == 0 || ctx.Err() != nil || lostServer(ctx, err)) {
 				return fmt.Errorf("warm up: %w", err)
 			}
 		}
@@ -127,7 +151,7 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 				err = fmt.Errorf("strategy panicked: %v", p)
 			}
 		}()
-		return i.handle(ctx, pooled{i.pool, r}, acq, req)
+		return i.handle(context.WithValue(ctx, recording{}, r), pooled{i.pool, r}, acq, req)
 	}()
 	rec = r.record()
 	rec.Called, rec.Answered = called, time.Now()

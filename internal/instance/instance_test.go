@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,6 +214,71 @@ func TestWarmUpRunsTheHandlerTwiceOnEachConnection(t *testing.T) {
 	}
 }
 
+// A strategy whose repeats all end in an error can be raced: to see that is the point. One whose first request fails cannot.
+func TestWarmUpBearsAFailingRepeat(t *testing.T) {
+	for failsAt, want := range map[int]bool{1: false, 2: true} {
+		prepared, asked := 0, 0
+		strategy := scenarios.Strategy{
+			Name:    "test",
+			Prepare: func(context.Context, scenarios.DB, scenarios.Request) error { prepared++; return nil },
+			New: func(scenarios.Env) scenarios.Handler {
+				return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+					if asked++; prepared == 0 {
+						t.Error("asked before it was prepared")
+					}
+					if asked == failsAt {
+						_, err := db.Exec(ctx, `/* fail */ SELECT 1/0`)
+						return scenarios.Response{}, err
+					}
+					return ok, nil
+				}
+			},
+		}
+		inst, err := Open(t.Context(), Config{Conn: servertest.Schema(t, ddl).Config(), Pool: 1, Isolation: pgx.ReadCommitted, Strategy: strategy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer inst.Close()
+		if err := inst.WarmUp(t.Context()); (err == nil) != want {
+			t.Errorf("request %d of the warm-up fails: %v", failsAt, err)
+		}
+	}
+}
+
+// Who waits for the process's own lock is in flight, though nothing of it has reached the database.
+func TestWaitingForTheProcessLockIsInFlight(t *testing.T) {
+	var env scenarios.Env
+	strategy := scenarios.Strategy{Name: "test", New: func(e scenarios.Env) scenarios.Handler {
+		env = e
+		return func(ctx context.Context, _ scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+			unlock, err := e.Lock(ctx, "charge")
+			if err == nil {
+				unlock()
+			}
+			return ok, err
+		}
+	}}
+	inst, err := Open(t.Context(), Config{
+		Conn: servertest.Schema(t, ddl).Config(), Pool: 1, Isolation: pgx.ReadCommitted, Strategy: strategy, Lease: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inst.Close()
+	if env.Lease != time.Hour {
+		t.Errorf("lease %v", env.Lease)
+	}
+	unlock, err := env.Lock(t.Context(), "charge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var released time.Time
+	time.AfterFunc(20*time.Millisecond, func() { released = time.Now(); unlock() })
+	if rec := handle(t, inst); rec.Sent.IsZero() || !rec.Sent.Before(released) {
+		t.Errorf("in flight since %v, the lock was free at %v", rec.Sent, released)
+	}
+}
+
 func TestLosingTheServerIsNoAnswer(t *testing.T) {
 	inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
 		_, err := db.Exec(ctx, `/* die */ SELECT pg_terminate_backend(pg_backend_pid())`)
@@ -240,7 +306,7 @@ func TestFailuresOfTheServerAreNoAnswers(t *testing.T) {
 }
 
 func TestLockOfTheProcess(t *testing.T) {
-	env := newEnv(1)
+	env := newEnv(1, 0, &atomic.Int64{})
 	unlock, err := env.Lock(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type Record struct {
 	GivenUp bool
 
 	Called     time.Time // left the gate
-	Sent       time.Time // first statement sent; zero where none was
+	Sent       time.Time // first statement sent, or process lock asked for; zero where neither was
 	Answered   time.Time
 	PoolWaits  []time.Duration // one for each time that no connection of the pool was free
 	Statements []Statement
@@ -47,6 +47,9 @@ type recorder struct {
 	rec Record
 }
 
+// recording is the context's key for the attempt's recorder: Env.Lock belongs to an instance, and is asked by an attempt.
+type recording struct{}
+
 func (r *recorder) record() Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,12 +73,23 @@ func (r *recorder) sending(step string, pid uint32) (answered func()) {
 	start := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rec.Sent.IsZero() {
-		r.rec.Sent = start
-	}
+	r.begun(start)
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.rec.Statements = append(r.rec.Statements, Statement{step, pid, start, time.Now()})
+	}
+}
+
+// inFlight notes that the attempt is at work, before it has sent anything.
+func (r *recorder) inFlight(at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.begun(at)
+}
+
+func (r *recorder) begun(at time.Time) {
+	if r.rec.Sent.IsZero() {
+		r.rec.Sent = at
 	}
 }

@@ -33,7 +33,7 @@ func assembleChildren(ctx context.Context, o Options, srv *server.Server, schema
 	cfg := attemptsConfig(schema)
 	s := setup{
 		DSN: srv.DSN(), SearchPath: cfg.RuntimeParams["search_path"], AppName: cfg.RuntimeParams["application_name"],
-		Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy.Name, Seed: o.Seed, Acquirer: url, Timeout: o.AttemptTimeout,
+		Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy.Name, Seed: o.Seed, Lease: o.Lease, Acquirer: url, Timeout: o.AttemptTimeout,
 	}
 	for n := range o.Instances {
 		c, err := startChild(ctx, o.Child, s)

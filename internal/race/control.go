@@ -31,8 +31,8 @@ func Control(ctx context.Context, srv *server.Server, o Options) (results.Contro
 const forcedLimit = 30 * time.Second
 
 // Forced makes two attempts at one intent in the worst order that can be had from outside: the acquirer's gate holds the first
-// capture until a second one arrives, or the other attempt is answered, or it is seen waiting in PostgreSQL. It returns how
-// many captures the acquirer was told to make. Nothing in it depends on luck or on time.
+// capture until a second one arrives, or the other attempt is answered, or it is seen waiting, in PostgreSQL or in the process.
+// It returns how many captures the acquirer made. Nothing in it depends on luck or on time.
 func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Strategy) (captures int, err error) {
 	schema, err := tables.Create(ctx, srv, o.DDL, s)
 	if err != nil {
@@ -43,7 +43,7 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 			err = dropErr
 		}
 	}()
-	inst, err := instance.Open(ctx, instance.Config{Conn: attemptsConfig(schema), Pool: 2, Isolation: o.Isolation, Strategy: s, Seed: o.Seed})
+	inst, err := instance.Open(ctx, instance.Config{Conn: attemptsConfig(schema), Pool: 2, Isolation: o.Isolation, Strategy: s, Seed: o.Seed, Lease: o.Lease})
 	if err != nil {
 		return 0, err
 	}
@@ -56,11 +56,14 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 		return 0, fmt.Errorf("connect to watch for waiters: %w", err)
 	}
 	defer watch.Close(context.WithoutCancel(ctx))
+	it := newIntent(o.Seed, 0, 0)
+	if err := instance.Prepare(ctx, watch, s, it.req); err != nil {
+		return 0, err
+	}
 
-	acq := acquirer.New(acquirer.Options{})
+	acq := acquirer.New(acquirer.Options{Dedup: s.WantsDedup}) // else none: the control must be able to fail
 	gate := acq.Hold()
 	defer gate.Open()
-	it := newIntent(o.Seed, 0, 0)
 	answered := make(chan instance.Record, 2)
 	limited, cancel := context.WithTimeout(ctx, forcedLimit) // not the attempts' own: nothing here waits for the acquirer
 	defer cancel()
@@ -68,6 +71,9 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), it.req) }()
 	}
 	left, err := secondMove(limited, gate, answered, func() (bool, error) {
+		if inst.Queued() {
+			return true, nil
+		}
 		return lockwait.AnyWaiting(limited, watch, appName(schema))
 	})
 	gate.Open()

@@ -3,6 +3,7 @@ package race
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,17 +29,23 @@ type evidence struct {
 // outcome is one intent after its race and its follow-ups.
 type outcome struct {
 	intent
-	attempts []instance.Record
-	repeat   instance.Record // the same again, with nothing in flight
-	mismatch instance.Record // the same key for another amount
+	attempts    []instance.Record
+	repeat      instance.Record // the same again, with nothing in flight
+	mismatch    instance.Record // the same key for another amount
+	otherAnswer instance.Record // another charge of the same order, under a key of its own
 }
 
 // race runs every round. An intent that was interrupted is left out whole: half of it proves nothing.
-func (ev *evidence) race(ctx context.Context, t *team) error {
+func (ev *evidence) race(ctx context.Context, schema *server.Schema, t *team) error {
 	o := ev.options
+	aside, err := pgx.ConnectConfig(ctx, schema.Config())
+	if err != nil {
+		return fmt.Errorf("connect to prepare the intents: %w", err)
+	}
+	defer aside.Close(context.WithoutCancel(ctx))
 	for round := range o.Rounds {
 		for i := range o.Intents {
-			out, err := o.raceIntent(ctx, t, newIntent(o.Seed, round*o.Intents+i+1, round))
+			out, err := o.raceIntent(ctx, aside, t, newIntent(o.Seed, round*o.Intents+i+1, round))
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -54,7 +61,10 @@ func (ev *evidence) race(ctx context.Context, t *team) error {
 	return nil
 }
 
-func (o Options) raceIntent(ctx context.Context, t *team, it intent) (outcome, error) {
+func (o Options) raceIntent(ctx context.Context, aside *pgx.Conn, t *team, it intent) (outcome, error) {
+	if err := instance.Prepare(ctx, aside, o.Strategy, it.req); err != nil {
+		return outcome{}, err
+	}
 	requests := make([]scenarios.Request, o.Attempts)
 	for i := range requests {
 		requests[i] = it.req
@@ -64,16 +74,21 @@ func (o Options) raceIntent(ctx context.Context, t *team, it intent) (outcome, e
 	if out.attempts, err = t.shoot(ctx, it.req.Key, requests); err != nil {
 		return out, err
 	}
-	after := make([]instance.Record, 0, 2)
-	for _, r := range []scenarios.Request{it.req, it.otherAmount()} {
-		got, err := t.shoot(ctx, it.req.Key, []scenarios.Request{r})
+	if err := instance.Prepare(ctx, aside, o.Strategy, it.other); err != nil {
+		return out, err
+	}
+	for _, f := range []struct {
+		of  string // the intent in whose name the ledger books it
+		req scenarios.Request
+		rec *instance.Record
+	}{{it.req.Key, it.req, &out.repeat}, {it.req.Key, it.otherAmount(), &out.mismatch}, {it.other.Key, it.other, &out.otherAnswer}} {
+		got, err := t.shoot(ctx, f.of, []scenarios.Request{f.req})
 		if err != nil {
 			return out, err
 		}
-		after = append(after, got[0])
+		*f.rec = got[0]
 	}
-	out.repeat, out.mismatch = after[0], after[1]
-	for _, r := range append(after, out.attempts...) {
+	for _, r := range append([]instance.Record{out.repeat, out.mismatch, out.otherAnswer}, out.attempts...) {
 		if r.LostServer {
 			return out, fmt.Errorf("%w during intent %d: %s", ErrServerLost, it.number, r.Err)
 		}
@@ -115,7 +130,7 @@ func (ev *evidence) readRows(ctx context.Context, schema *server.Schema) error {
 
 // facts is an outcome as the invariants want it.
 func (ev *evidence) facts(out outcome) check.Intent {
-	in := check.Intent{Rows: ev.rows[out.req.OrderID], RowsUnknown: ev.rows == nil}
+	in := check.Intent{Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil}
 	c := ev.ledger[out.req.Key]
 	in.Requests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
 	for _, r := range out.attempts {
@@ -124,5 +139,18 @@ func (ev *evidence) facts(out outcome) check.Intent {
 	in.Attempts = append(in.Attempts,
 		check.Attempt{Answer: out.repeat.Answer, HTTP: out.repeat.HTTP, Body: out.repeat.Body, Followup: true},
 		check.Attempt{Answer: out.mismatch.Answer, HTTP: out.mismatch.HTTP, Body: out.mismatch.Body, Followup: true, OtherAmount: true})
+	other := ev.ledger[out.other.Key]
+	in.Other = &check.Other{Answer: out.otherAnswer.Answer, Captures: other.Captures, Declines: other.Declines}
 	return in
+}
+
+// rowsOf are the rows of the order without that of its other charge, known by a key that is, or starts with, the other's.
+func (ev *evidence) rowsOf(out outcome) []check.Row {
+	var rows []check.Row
+	for _, r := range ev.rows[out.req.OrderID] {
+		if !strings.HasPrefix(r.Key, out.other.Key) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }

@@ -57,7 +57,7 @@ func (ev *evidence) count() (results.Counts, []results.Round) {
 			c.IntentsDoubleCharged++
 			r.IntentsDoubleCharged++
 		}
-		n := len(ev.rows[out.req.OrderID])
+		n := len(ev.rowsOf(out))
 		rows += n
 		duplicateRows += max(0, n-1)
 		for _, f := range check.Charge(ev.facts(out)) {
@@ -94,7 +94,7 @@ func (ev *evidence) answers() (kinds, states map[string]int) {
 }
 
 func (ev *evidence) followups() results.Followups {
-	var f results.Followups
+	f := results.Followups{OtherCharges: &results.OtherCharges{}}
 	for _, out := range ev.intents {
 		f.Repeats++
 		if out.repeat.Answer == scenarios.Replayed && sameAsFirst(out) {
@@ -103,6 +103,10 @@ func (ev *evidence) followups() results.Followups {
 		f.Mismatches++
 		if out.mismatch.Answer == scenarios.Mismatched {
 			f.Refused++
+		}
+		f.Others++
+		if out.otherAnswer.Answer == scenarios.Charged && ev.ledger[out.other.Key].Captures == 1 {
+			f.OthersCharged++
 		}
 	}
 	return f

@@ -39,6 +39,7 @@ type Options struct {
 	Isolation      pgx.TxIsoLevel
 	Acquirer       acquirer.Options
 	AttemptTimeout time.Duration
+	Lease          time.Duration // of strategies that lease; 0 is each one's own
 	Seed           uint64
 	Expect         check.Expectation
 
@@ -66,6 +67,7 @@ var ErrServerLost = errors.New("PostgreSQL went away or failed")
 // Run races one strategy. The result is worth reading on an error too: where the context ended (Status Aborted, no error), or
 // the connection was lost (ErrServerLost), it holds what was measured until then.
 func Run(ctx context.Context, srv *server.Server, o Options) (results.Run, error) {
+	o.Acquirer.Dedup = o.Acquirer.Dedup || o.Strategy.WantsDedup
 	run := describe(srv, o)
 	started := time.Now()
 	run.StartedAt = started.UTC()
@@ -132,7 +134,7 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *evidence, 
 		return nil, err
 	}
 	ev := &evidence{options: o}
-	raceErr := ev.race(ctx, team)
+	raceErr := ev.race(ctx, schema, team)
 	samples, sampleErr := sampler.Stop()
 	ev.samples, ev.ledger = samples, acq.Counts()
 	if raceErr != nil {

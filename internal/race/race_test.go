@@ -53,8 +53,12 @@ func TestEveryClaimBothWays(t *testing.T) {
 	for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
 		for _, s := range scenarios.All() {
 			t.Run(string(level)+"/"+s.Name, func(t *testing.T) {
+				t.Parallel() // most of a race is waiting: for the acquirer and for the disk
+				if why := s.Lacking(servertest.Server(t).Info().VersionNum); why != "" {
+					t.Skip(s.Name, why)
+				}
 				o := small(t, s)
-				o.Isolation = level
+				o.Isolation, o.Rounds = level, 1
 				r := run(t, o)
 				// What a strategy shows by chance (two claims within one commit's time) may take several races; what it must
 				// never show gets no second one.
@@ -102,7 +106,7 @@ func TestInsertFirstHoldsAndAnswersItsFollowups(t *testing.T) {
 	if r.Verdict != results.Held || c.Captures != 6 || c.DuplicateCaptures != 0 || *c.Rows != 6 || *c.Orphans != 0 {
 		t.Errorf("%s: %+v (%s)", r.Verdict, c, r.Reason)
 	}
-	if *f != (results.Followups{Repeats: 6, ReplayedSameBytes: 6, Mismatches: 6, Refused: 6}) {
+	if o := *f.OtherCharges; f.Repeats != 6 || f.ReplayedSameBytes != 6 || f.Mismatches != 6 || f.Refused != 6 || o.Others != 6 || o.OthersCharged != 6 {
 		t.Errorf("follow-ups %+v", f)
 	}
 	if r.Answers["charged"] != 6 || r.Answers["in_progress"]+r.Answers["replayed"] != 42 {
@@ -113,13 +117,54 @@ func TestInsertFirstHoldsAndAnswersItsFollowups(t *testing.T) {
 	}
 }
 
+// The order's other charge must go through, and stands in no count of the first: neither its capture nor its row, under
+// whatever key the strategy keeps it.
+func TestAnotherChargeOfTheOrder(t *testing.T) {
+	r := run(t, small(t, scenarios.OrderIDKey))
+	if r.Followups.OthersCharged != 0 || r.Counts.Captures != 6 || *r.Counts.Rows != 6 || !strings.Contains(r.Reason, "missing_charge") {
+		t.Errorf("refused: %+v, %+v, %s", *r.Followups.OtherCharges, r.Counts, r.Reason)
+	}
+	const tries = 8 + 2 // each of them a charge, the follow-ups of the same key included
+	r = run(t, small(t, scenarios.NewKeyPerRetry))
+	if r.Followups.OthersCharged != 6 || r.Counts.Captures != 6*tries || *r.Counts.Rows != 6*tries {
+		t.Errorf("charged: %+v, %+v", *r.Followups.OtherCharges, r.Counts)
+	}
+}
+
+// With an acquirer that deduplicates, even check-then-act charges once: the result says so, and that it is not what is claimed.
+func TestAcquirerThatDeduplicates(t *testing.T) {
+	o := small(t, scenarios.CheckThenAct)
+	o.Acquirer.Dedup = true
+	r := run(t, o)
+	c := r.Counts
+	if c.DuplicateCaptures != 0 || c.Captures != 6 || c.CaptureRequests <= 6 || c.CapturedCents != c.OwedCents || !r.Settings.AcquirerDedup {
+		t.Errorf("%+v, settings %+v", c, r.Settings)
+	}
+	if r.ExitCode != check.ExitInconclusive || !strings.Contains(r.Reason, "not shown: double_charge") {
+		t.Errorf("exit %d: %s", r.ExitCode, r.Reason)
+	}
+	o = small(t, scenarios.CheckThenAct)
+	o.Strategy.WantsDedup = true
+	if r := run(t, o); r.Counts.Captures != 6 || !r.Settings.AcquirerDedup {
+		t.Errorf("a strategy that wants it: %+v, settings %+v", r.Counts, r.Settings)
+	}
+}
+
 // The worst order from outside, with nothing left to luck: it double-charges who can be double-charged, and nobody else; it
 // ends on a second capture, on an answer, and on a wait in PostgreSQL.
 func TestForcedOrder(t *testing.T) {
 	for _, c := range []struct {
 		s    scenarios.Strategy
 		want int
-	}{{scenarios.CheckThenAct, 2}, {scenarios.InsertFirst, 1}, {scenarios.InsertFirstCatch, 1}, {scenarios.InsertFirstOpenTx, 1}} {
+	}{
+		{scenarios.CheckThenAct, 2}, {scenarios.UniqueEffectFirst, 2}, {scenarios.ForUpdateMissingRow, 2}, {scenarios.VersionColumnLate, 2},
+		{scenarios.SerializableCheck, 2}, {scenarios.NewKeyPerRetry, 2}, {scenarios.GetOrCreateUnowned, 2},
+		{scenarios.LeaseTakeover, 2}, {scenarios.LeaseTakeoverFenced, 2},
+		{scenarios.InsertFirst, 1}, {scenarios.InsertFirstCatch, 1}, {scenarios.InsertFirstOpenTx, 1}, {scenarios.CatchInTx, 1},
+		{scenarios.ForUpdateOrder, 1}, {scenarios.VersionColumn, 1}, {scenarios.SerializableCommitFirst, 1}, {scenarios.AdvisoryXact, 1},
+		{scenarios.AdvisorySession, 1}, {scenarios.ProcessMutex, 1}, {scenarios.LeaseTakeoverHeartbeat, 1}, {scenarios.RecoveryPoints, 1},
+		{scenarios.IntentThenReconcile, 1},
+	} {
 		t.Run(c.s.Name, func(t *testing.T) {
 			got, err := Forced(t.Context(), servertest.Server(t), small(t, c.s), c.s)
 			if err != nil || got != c.want {
@@ -149,7 +194,9 @@ func TestNoOverlapIsInconclusive(t *testing.T) {
 }
 
 func TestInstancesAreProcessesWithOneAcquirer(t *testing.T) {
-	for _, s := range []scenarios.Strategy{scenarios.CheckThenAct, scenarios.InsertFirst} {
+	for _, s := range []scenarios.Strategy{
+		scenarios.CheckThenAct, scenarios.InsertFirst, scenarios.ProcessMutex, scenarios.AdvisorySession, scenarios.RecoveryPoints,
+	} {
 		t.Run(s.Name, func(t *testing.T) {
 			o := small(t, s)
 			o.Instances, o.Pool, o.Attempts = 3, 3, 7 // dealt 3, 2, 2
@@ -247,7 +294,7 @@ func spy(s scenarios.Strategy, before func(ctx context.Context, db scenarios.DB,
 	return s
 }
 
-const attemptsPerIntent = 8 + 2 // with the follow-ups
+const attemptsPerIntent = 8 + 3 // with the follow-ups
 
 func TestCtrlCReportsWhatWasMeasured(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

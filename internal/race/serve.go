@@ -71,7 +71,7 @@ func (s setup) open(ctx context.Context) (*local, error) {
 	}
 	cfg.RuntimeParams["search_path"] = s.SearchPath
 	cfg.RuntimeParams["application_name"] = s.AppName
-	inst, err := instance.Open(ctx, instance.Config{Conn: cfg, Pool: s.Pool, Isolation: s.Isolation, Strategy: strategy, Seed: s.Seed})
+	inst, err := instance.Open(ctx, instance.Config{Conn: cfg, Pool: s.Pool, Isolation: s.Isolation, Strategy: strategy, Seed: s.Seed, Lease: s.Lease})
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
 
 	"idemlab/internal/acquirer"
 	"idemlab/internal/instance"
@@ -44,7 +43,7 @@ func assemble(ctx context.Context, o Options, srv *server.Server, schema *server
 	if o.Instances == 1 {
 		cfg := attemptsConfig(schema)
 		inst, err := instance.Open(ctx, instance.Config{
-			Conn: cfg, Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy, Seed: o.Seed,
+			Conn: cfg, Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy, Seed: o.Seed, Lease: o.Lease,
 		})
 		if err != nil {
 			return nil, err
@@ -60,12 +59,14 @@ func attemptsConfig(schema *server.Schema) *pgx.ConnConfig {
 	return cfg
 }
 
+// warmUp takes one member after another: side by side their warm-ups would race, and at SERIALIZABLE be refused.
 func (t *team) warmUp(ctx context.Context) error {
-	var g errgroup.Group
-	for _, m := range t.members {
-		g.Go(func() error { return m.warmUp(ctx) })
+	for i, m := range t.members {
+		if err := m.warmUp(ctx); err != nil {
+			return fmt.Errorf("instance %d: %w", i+1, err)
+		}
 	}
-	return g.Wait()
+	return nil
 }
 
 // shoot deals requests over the members, in turn as a load balancer would, lets them go together and returns the records in the

@@ -63,7 +63,7 @@ func describe(srv *server.Server, o Options) results.Run {
 		Settings: &results.Settings{
 			AttemptsPerIntent: o.Attempts, Intents: o.Intents, Rounds: o.Rounds,
 			AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
-			DeclineShare: o.Acquirer.DeclineShare, Instances: o.Instances, Pool: o.Pool,
+			DeclineShare: o.Acquirer.DeclineShare, AcquirerDedup: o.Acquirer.Dedup, LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool,
 		},
 		Anomalies: []results.Anomaly{},
 	}

@@ -22,6 +22,7 @@ type setup struct {
 	Isolation  pgx.TxIsoLevel
 	Strategy   string
 	Seed       uint64
+	Lease      time.Duration
 	Acquirer   string // base URL
 	Timeout    time.Duration
 }

@@ -93,7 +93,9 @@ func told(r results.Run) string {
 		return absent
 	}
 	duplicates, declines := r.Counts.DuplicateCaptures, r.Counts.Declines
-	return count(r.Counts.Captures, "capture") + extras(extra{&duplicates, "too many"}, extra{&declines, "declined"})
+	repeats := r.Counts.CaptureRequests - r.Counts.Captures - declines // an acquirer that deduplicates moved no money for them
+	return count(r.Counts.Captures, "capture") +
+		extras(extra{&duplicates, "too many"}, extra{&declines, "declined"}, extra{&repeats, "deduplicated"})
 }
 
 func rows(r results.Run) string {
@@ -148,10 +150,14 @@ func followups(r results.Run) []string {
 	if f == nil || f.Repeats == 0 {
 		return []string{absent}
 	}
-	return []string{
+	lines := []string{
 		fmt.Sprintf("repeat: %d of %d replayed", f.ReplayedSameBytes, f.Repeats),
 		fmt.Sprintf("other amount: %d of %d refused", f.Refused, f.Mismatches),
 	}
+	if o := f.OtherCharges; o != nil {
+		lines = append(lines, fmt.Sprintf("other charge: %d of %d charged", o.OthersCharged, o.Others))
+	}
+	return lines
 }
 
 func inFlight(r results.Run) string {

@@ -81,6 +81,9 @@ func TestEveryEndHasWords(t *testing.T) {
 		"held":         {func(d *results.Document) {}, "held, as expected"},
 		"violated":     {func(d *results.Document) { d.Verdict, d.ExitCode = results.Violated, 1 }, "AGAINST EXPECTATION"},
 		"inconclusive": {func(d *results.Document) { d.Verdict, d.ExitCode = results.Inconclusive, 4 }, "inconclusive"},
+		"held, and one was skipped": {func(d *results.Document) {
+			d.Skipped = []results.Skipped{{Strategy: "merge", Reason: "needs PostgreSQL 15 or later"}}
+		}, "held, as expected"},
 		"interrupted": {func(d *results.Document) {
 			d.ExitCode, d.Runs[0].Status, d.Runs[0].ExitCode = 130, results.Aborted, 130
 		}, "interrupted"},

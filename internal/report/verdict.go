@@ -12,6 +12,9 @@ func notes(b *strings.Builder, runs []results.Run) {
 	var lines []string
 	held := false
 	for _, r := range runs {
+		if s := r.Settings; s != nil && s.AcquirerDedup {
+			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
+		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
@@ -64,6 +67,9 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 			line += " (" + r.Reason + ")"
 		}
 		fmt.Fprintf(b, "%s, %s\n", field{mood: moodOf(r)}.paint(line, s), outcome(r))
+	}
+	for _, s := range d.Skipped {
+		fmt.Fprintf(b, "%s: skipped (%s)\n", s.Strategy, s.Reason)
 	}
 	fmt.Fprintf(b, "verdict: %s\n", conclusion(d))
 }
