@@ -66,11 +66,11 @@ func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel
 	exploration := func(h scenarios.Hazard, sessions, crashes, lost int) cell {
 		o := explore.Defaults(s)
 		o.Sessions, o.Crashes, o.LostReplies, o.Isolation, o.Seed = sessions, crashes, lost, level, com.seed
-		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: com.ddl, Expect: check.ExpectClaim}}
+		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}}
 	}
 	racing := func(h scenarios.Hazard, instances int) cell {
 		return cell{strategy: s, hazard: h, race: &race.Options{
-			Scenario: scenarios.ChargeOnce, Strategy: s, Attempts: 8, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
+			Scenario: s.Scenario(), Strategy: s, Attempts: 8, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
 			Isolation: level, Acquirer: acquirer.Options{Latency: acquirer.Fixed(5 * time.Millisecond), Seed: com.seed},
 			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child,
 		}}
@@ -113,7 +113,7 @@ func (c cell) late(srv *server.Server) results.Run {
 	}
 	info := srv.Info()
 	return results.Run{
-		Engine: engine, Scenario: scenarios.ChargeOnce.Name, Strategy: c.strategy.Name, Status: results.Complete, StartedAt: time.Now().UTC(),
+		Engine: engine, Scenario: c.strategy.Scenario().Name, Strategy: c.strategy.Name, Status: results.Complete, StartedAt: time.Now().UTC(),
 		Server:    results.Server{Version: info.Version, Source: info.Source, Isolation: string(isolation), Settings: info.Settings, NotDurable: info.NotDurable},
 		Tool:      results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Anomalies: []results.Anomaly{}, Verdict: results.Inconclusive, Reason: "the budget was used up before", Expected: results.Held,

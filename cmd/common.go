@@ -67,6 +67,18 @@ func (f *commonFlags) common(a *app) (common, error) {
 	return c, err
 }
 
+// oneScenario refuses strategies of several scenarios: their figures have nothing in common to stand side by side.
+func (c common) oneScenario() error {
+	first := c.strategies[0]
+	for _, s := range c.strategies[1:] {
+		if s.Scenario().Name != first.Scenario().Name {
+			return usagef("--strategy: %s belongs to the scenario %s and %s to %s: run them one after another, or idemlab verify",
+				first.Name, first.Scenario().Name, s.Name, s.Scenario().Name)
+		}
+	}
+	return nil
+}
+
 func strategyNames() []string {
 	var names []string
 	for _, s := range scenarios.All() {

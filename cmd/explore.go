@@ -115,7 +115,7 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 // likely races as many attempts as there were sessions, without faults, to say how likely what is possible is.
 func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int) (*results.Likely, error) {
 	run, err := race.Run(ctx, srv, race.Options{
-		Scenario: scenarios.ChargeOnce, Strategy: c.Options.Strategy,
+		Scenario: c.Scenario, Strategy: c.Options.Strategy,
 		Attempts: c.Options.Sessions, Intents: intents, Rounds: 1, Instances: 1, Pool: c.Options.Sessions,
 		Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
 		AttemptTimeout: 30 * time.Second, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
@@ -123,5 +123,16 @@ func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int
 	if err != nil || run.Counts == nil {
 		return nil, err
 	}
-	return &results.Likely{Attempts: c.Options.Sessions, Intents: run.Counts.Intents, DoubleCharged: run.Counts.IntentsDoubleCharged}, nil
+	l := &results.Likely{Attempts: c.Options.Sessions, Intents: run.Counts.Intents}
+	if c.Scenario.Acquirer {
+		l.DoubleCharged = &run.Counts.IntentsDoubleCharged
+		return l, nil
+	}
+	wrong := map[string]bool{}
+	for _, found := range run.Anomalies {
+		wrong[found.Intent] = true
+	}
+	n := len(wrong)
+	l.Violated = &n
+	return l, nil
 }

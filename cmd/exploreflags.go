@@ -10,7 +10,6 @@ import (
 	"idemlab/internal/explore"
 	"idemlab/internal/schedule"
 	"idemlab/results"
-	"idemlab/scenarios"
 )
 
 // exploreFlags are the flags of explore as typed.
@@ -82,6 +81,9 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.oneScenario(); err != nil {
+		return nil, err
+	}
 	o := explore.Options{
 		Sessions: f.sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost,
 		Hard: f.hard, Search: f.search, Isolation: c.isolation, NoSplit: f.noSplit, Budget: f.budget, MaxSchedules: f.most, Seed: c.seed,
@@ -89,7 +91,7 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 	var cases []explore.Case
 	for _, s := range c.strategies {
 		o.Strategy = s
-		cases = append(cases, explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: c.ddl, Expect: c.expect})
+		cases = append(cases, explore.Case{Scenario: s.Scenario(), Options: o, DDL: c.ddl, Expect: c.expect})
 	}
 	return f.oneOrder(cases)
 }
@@ -126,6 +128,7 @@ func recordedCase(path string, c explore.Case) (explore.Case, error) {
 	if c.Options.Strategy, err = strategyOf(run.Strategy); err != nil {
 		return c, err
 	}
+	c.Scenario = c.Options.Strategy.Scenario()
 	if c.Options.Isolation, err = isolationOf(run.Server.Isolation); err != nil {
 		return c, err
 	}

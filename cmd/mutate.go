@@ -107,7 +107,7 @@ func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Str
 		if m.Isolation != "" {
 			o.Isolation = m.Isolation
 		}
-		c := explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: com.ddl, Expect: check.ExpectClaim}
+		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}
 		run, err = c.Run(ctx, srv)
 		run.Mutant = m.Name
 		if errors.Is(err, tables.ErrMissingConstraint) {

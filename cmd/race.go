@@ -78,7 +78,7 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 	for _, o := range options {
 		o.Done = &done
 		o.Kept = func(schema string) {
-			a.say("kept: look with\n  psql … -c 'SELECT * FROM %s.cobranca'\nand drop with\n  DROP SCHEMA %s CASCADE", schema, schema)
+			a.say("kept: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", schema, o.Scenario.Tables[0], schema)
 		}
 		bar.describe(o.Strategy.Name)
 		run, err := race.Run(ctx, srv, o)

@@ -9,7 +9,6 @@ import (
 
 	"idemlab/internal/acquirer"
 	"idemlab/internal/race"
-	"idemlab/scenarios"
 )
 
 // mostAttempts bounds one race: each attempt's statements are kept until the end, some 500 bytes of them.
@@ -76,6 +75,9 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.oneScenario(); err != nil {
+		return nil, err
+	}
 	pool := f.pool
 	if pool == 0 {
 		pool = (f.attempts + f.instances - 1) / f.instances
@@ -94,7 +96,7 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	var all []race.Options
 	for _, s := range c.strategies {
 		all = append(all, race.Options{
-			Scenario: scenarios.ChargeOnce, Strategy: s,
+			Scenario: s.Scenario(), Strategy: s,
 			Attempts: f.attempts, Intents: f.intents, Rounds: f.rounds, Instances: f.instances, Pool: pool,
 			Isolation:      c.isolation,
 			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Dedup: f.dedup, Seed: c.seed},

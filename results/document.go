@@ -114,29 +114,50 @@ type Settings struct {
 	AttemptsPerIntent int     `json:"attempts_per_intent"`
 	Intents           int     `json:"intents"` // per round
 	Rounds            int     `json:"rounds"`
-	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"`      // the mean
-	AcquirerLatency   string  `json:"acquirer_latency"`         // as typed
-	AcquirerDedup     bool    `json:"acquirer_dedup,omitempty"` // the acquirer moved money once for each key, whatever it was told
-	DeclineShare      float64 `json:"decline_share"`
+	*AcquirerSettings         // absent in scenarios without one
 	LeaseMS           float64 `json:"lease_ms,omitempty"` // as set; absent where each strategy has its own
 	Instances         int     `json:"instances"`
 	Pool              int     `json:"pool"`             // connections of each instance
 	Schema            string  `json:"schema,omitempty"` // the file given with --schema
 }
 
-// Control is the forced double charge: proof, on this server, that the run would have seen one.
+// AcquirerSettings is how the acquirer was asked for.
+type AcquirerSettings struct {
+	AcquirerLatencyMS float64 `json:"acquirer_latency_ms"`      // the mean
+	AcquirerLatency   string  `json:"acquirer_latency"`         // as typed
+	AcquirerDedup     bool    `json:"acquirer_dedup,omitempty"` // the acquirer moved money once for each key, whatever it was told
+	DeclineShare      float64 `json:"decline_share"`
+}
+
+// Control is the violation forced beforehand: proof, on this server, that the run would have seen one.
 type Control struct {
 	Ran           bool   `json:"ran"`
 	Strategy      string `json:"strategy"`
-	Captures      int    `json:"captures"`
-	DoubleCharged bool   `json:"double_charged"`
+	*ForcedCharge        // where money moves at the acquirer
+	Anomaly       string `json:"anomaly,omitempty"` // elsewhere: the worst that the control was caught at
 }
 
-// Counts are what the acquirer was told, what the table says, and the money.
+// ForcedCharge is what the acquirer was told under force.
+type ForcedCharge struct {
+	Captures      int  `json:"captures"`
+	DoubleCharged bool `json:"double_charged"`
+}
+
+// Caught says whether the control did the wrong that it is there for.
+func (c Control) Caught() bool { return c.Anomaly != "" || c.ForcedCharge != nil && c.DoubleCharged }
+
+// Counts are what was asked, and what came of it.
 type Counts struct {
-	Intents               int   `json:"intents"`
-	IntentsCharged        int   `json:"intents_charged"` // whose capture was approved, once or more
-	Attempts              int   `json:"attempts"`        // without the follow-ups
+	Intents         int  `json:"intents"`
+	IntentsCharged  *int `json:"intents_charged,omitempty"` // whose capture was approved, once or more
+	Attempts        int  `json:"attempts"`                  // without the follow-ups
+	*AcquirerCounts      // absent, as the count above, in scenarios without an acquirer
+	// Measures are the scenario's own; names that end in _cents are money.
+	Measures map[string]int64 `json:"measures,omitempty"`
+}
+
+// AcquirerCounts are what the acquirer was told, what the table says, and the money.
+type AcquirerCounts struct {
 	CaptureRequests       int   `json:"capture_requests"`
 	Captures              int   `json:"captures"`
 	Declines              int   `json:"declines"`
@@ -229,7 +250,7 @@ type Blocked struct {
 type Anomaly struct {
 	Kind     string `json:"kind"`
 	Intent   string `json:"intent"`
-	Captures int    `json:"captures"`
-	Judged   bool   `json:"judged"` // false where the strategy claims nothing about it
+	Captures *int   `json:"captures,omitempty"` // absent in scenarios without an acquirer
+	Judged   bool   `json:"judged"`             // false where the strategy claims nothing about it
 	Detail   string `json:"detail"`
 }

@@ -29,9 +29,10 @@ type Explore struct {
 
 // Outcome is one way for a schedule to end, and in how many schedules it did.
 type Outcome struct {
-	Captures  int      `json:"captures"`
-	Answers   []string `json:"answers"` // the last of each client, sorted
+	Captures  *int     `json:"captures,omitempty"` // absent in scenarios without an acquirer
+	Answers   []string `json:"answers"`            // the last of each client, sorted
 	Anomalies []string `json:"anomalies"`
+	Rows      []string `json:"rows,omitempty"` // what was left, in scenarios without an acquirer
 	Schedules int      `json:"schedules"`
 }
 
@@ -46,11 +47,12 @@ type Violation struct {
 	Minimal  bool   `json:"minimal"` // every schedule with fewer faults, or as many and fewer switches, was run without it
 }
 
-// Likely is how often free-running attempts came to a double charge: a search says whether, a race how likely.
+// Likely is how often free-running attempts came to a double charge, or whatever else the scenario forbids: a search says whether, a race how likely.
 type Likely struct {
-	Attempts      int `json:"attempts"` // at each intent, at once
-	Intents       int `json:"intents"`
-	DoubleCharged int `json:"double_charged"`
+	Attempts      int  `json:"attempts"` // at each intent, at once
+	Intents       int  `json:"intents"`
+	DoubleCharged *int `json:"double_charged,omitempty"`
+	Violated      *int `json:"violated,omitempty"` // intents that went wrong, in scenarios without an acquirer
 }
 
 // Trace is one schedule, turn by turn: what a picture of it needs.

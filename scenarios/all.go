@@ -1,8 +1,30 @@
 package scenarios
 
-// All returns every strategy, in the order in which the articles introduce the ideas, and then in that in which engineers
-// bring forward what else there is.
+// Scenarios returns every scenario, the articles' own first.
+func Scenarios() []Scenario { return []Scenario{ChargeOnce} }
+
+// All returns every strategy, scenario by scenario.
 func All() []Strategy {
+	var all []Strategy
+	for _, c := range Scenarios() {
+		all = append(all, c.Strategies()...)
+	}
+	return all
+}
+
+// Named returns the strategy of that name, and whether there is one.
+func Named(name string) (Strategy, bool) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Strategy{}, false
+}
+
+// chargeStrategies are in the order in which the articles introduce the ideas, and then in that in which engineers bring
+// forward what else there is.
+func chargeStrategies() []Strategy {
 	return []Strategy{
 		// Look, then write.
 		CheckThenAct,
@@ -45,14 +67,4 @@ func All() []Strategy {
 		RecoveryPoints,
 		IntentThenReconcile,
 	}
-}
-
-// Named returns the strategy of that name, and whether there is one.
-func Named(name string) (Strategy, bool) {
-	for _, s := range All() {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return Strategy{}, false
 }

@@ -3,7 +3,6 @@ package explore
 import (
 	"fmt"
 
-	"idemlab/internal/check"
 	"idemlab/internal/schedule"
 	"idemlab/results"
 	"idemlab/scenarios"
@@ -20,7 +19,7 @@ func (r Result) Document() results.Explore {
 		Outcomes: []results.Outcome{}, Violations: []results.Violation{},
 	}
 	for _, c := range r.Outcomes {
-		d.Outcomes = append(d.Outcomes, outcomeDocument(c.Outcome, c.Schedules))
+		d.Outcomes = append(d.Outcomes, outcomeDocument(o.Scenario, c.Outcome, c.Schedules))
 	}
 	for _, v := range r.Violations {
 		d.Violations = append(d.Violations, results.Violation{
@@ -41,13 +40,18 @@ func ReplayDocument(o Options, t Trace) results.Explore {
 	return results.Explore{
 		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Search: "replay", Hard: o.Hard, Split: !o.NoSplit,
 		Schedules: 1, Violating: violating, Coverage: "one schedule", Bounds: "one schedule: " + trace.Short,
-		Outcomes:   []results.Outcome{outcomeDocument(t.Outcome, 1)},
+		Outcomes:   []results.Outcome{outcomeDocument(o.Scenario, t.Outcome, 1)},
 		Violations: []results.Violation{}, Trace: &trace,
 	}
 }
 
-func outcomeDocument(o Outcome, schedules int) results.Outcome {
-	d := results.Outcome{Captures: o.Captures, Answers: []string{}, Anomalies: kinds(o.Anomalies), Schedules: schedules}
+func outcomeDocument(s scenarios.Scenario, o Outcome, schedules int) results.Outcome {
+	d := results.Outcome{Answers: []string{}, Anomalies: kinds(o.Anomalies), Schedules: schedules}
+	if s.Acquirer {
+		d.Captures = &o.Captures
+	} else {
+		d.Rows = rowWords(o.intent.Rows)
+	}
 	for _, a := range o.Answers {
 		d.Answers = append(d.Answers, string(a))
 	}
@@ -94,7 +98,7 @@ func (t Turn) document() results.Turn {
 }
 
 // rowWords numbers rows from 1: the sequence skips what was rolled back.
-func rowWords(rows []check.Row) []string {
+func rowWords(rows []scenarios.Row) []string {
 	var out []string
 	for i, r := range rows {
 		out = append(out, fmt.Sprintf("#%d %s", i+1, r.Status))

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"idemlab/internal/check"
+	"idemlab/internal/tables"
 	"idemlab/scenarios"
 )
 
@@ -158,22 +158,16 @@ func (e *engine) statement(sql string) statement {
 }
 
 // rows reads the rows of the current schedule, from outside.
-func (e *engine) rows(ctx context.Context) ([]check.Row, error) {
-	rows, err := e.control.Query(ctx, `
-		SELECT id, idempotency_key, pedido_id, valor_centavos, status, coalesce(resposta_http, 0), coalesce(resposta_corpo::text, '')
-		  FROM `+pgx.Identifier{scenarios.ChargeOnce.Table}.Sanitize()+` WHERE id > $1 ORDER BY id`, e.lowest)
+func (e *engine) rows(ctx context.Context) ([]scenarios.Row, error) {
+	rows, err := tables.Rows(ctx, e.control, e.o.Scenario, e.lowest, e.intents)
 	if err != nil {
-		return nil, fmt.Errorf("explore: read the table: %w", err)
+		return nil, fmt.Errorf("explore: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[check.Row])
-	if err != nil {
-		return nil, fmt.Errorf("explore: read the table: %w", err)
-	}
-	return found, nil
+	return rows, nil
 }
 
 // pass makes the next schedule begin after these rows.
-func (e *engine) pass(rows []check.Row) {
+func (e *engine) pass(rows []scenarios.Row) {
 	for _, r := range rows {
 		e.lowest = max(e.lowest, r.ID)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	theacquirer "idemlab/internal/acquirer"
-	"idemlab/internal/check"
 	"idemlab/scenarios"
 )
 
@@ -68,14 +67,14 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 		return "", err
 	}
 	e.pass(rows)
-	in := check.Intent{Rows: rows, Captures: ledger.Counts()[intent].Captures}
+	in := scenarios.Intent{Rows: rows, Captures: ledger.Counts()[intent].Captures}
 	for _, told := range all {
 		for _, t := range told {
 			in.Attempts = append(in.Attempts, t.Attempt)
 		}
 	}
 	out := Outcome{Captures: in.Captures}
-	for _, f := range check.Charge(in) {
+	for _, f := range scenarios.ChargeOnce.Check(in) {
 		out.Anomalies = append(out.Anomalies, f.Anomaly)
 	}
 	return out.spell(all, rows), nil

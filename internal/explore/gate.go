@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"idemlab/internal/check"
 	"idemlab/internal/schedule"
 	"idemlab/scenarios"
 )
@@ -152,12 +151,12 @@ func (a *attempt) run(ctx context.Context, h scenarios.Handler, req scenarios.Re
 }
 
 // judged is the attempt as the invariants see it.
-func (e ending) judged(died bool) check.Attempt {
+func (e ending) judged(died bool) scenarios.Attempt {
 	if died {
-		return check.Attempt{Died: true}
+		return scenarios.Attempt{Died: true}
 	}
 	if e.err != nil || e.panicked != nil {
-		return check.Attempt{Answer: scenarios.Failed, HTTP: 500}
+		return scenarios.Attempt{Answer: scenarios.Failed, HTTP: 500}
 	}
-	return check.Attempt{Answer: e.resp.Answer, HTTP: e.resp.HTTP, Body: e.resp.Body}
+	return scenarios.Attempt{Answer: e.resp.Answer, HTTP: e.resp.HTTP, Body: e.resp.Body}
 }

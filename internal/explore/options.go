@@ -23,6 +23,7 @@ const (
 // Options say what is explored and how far.
 type Options struct {
 	Strategy scenarios.Strategy
+	Scenario scenarios.Scenario // the zero value means the strategy's own
 	// Others are functions that run beside the clients, each in a session of its own after theirs: a cleaner, a reconciler.
 	Others []Function
 
@@ -74,6 +75,9 @@ func (o *Options) check() error {
 		return fmt.Errorf("explore: %d attempts per session: give 1 or more", o.AttemptsPerSession)
 	case o.Crashes < 0 || o.LostReplies < 0 || o.MaxSchedules < 0 || o.Budget < 0:
 		return errors.New("explore: crashes, lost replies, budget and the most schedules cannot be negative")
+	}
+	if o.Scenario.Check == nil {
+		o.Scenario = o.Strategy.Scenario()
 	}
 	o.Instances = max(o.Instances, 1)
 	if o.patience == 0 {

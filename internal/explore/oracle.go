@@ -7,36 +7,37 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"idemlab/internal/check"
 	"idemlab/scenarios"
 )
 
 // errOracle says that the two judges differ: one of them is wrong, and nothing the run says can be believed.
 var errOracle = errors.New("the oracle (Porcupine) and the invariants differ")
 
-// secondOpinion asks Porcupine whether what the clients and the acquirer saw could have come from a service that charges
-// once, and compares with what the invariants say of the same. They know nothing of each other.
+// secondOpinion asks Porcupine whether what the clients saw, and what was left, could have come from a service that takes one
+// request after another, and compares with what the invariants say of the same. They know nothing of each other.
 func (w *world) secondOpinion(o Outcome) error {
-	legal := porcupine.CheckOperations(chargeOnce(), w.history(o))
-	charged := slices.ContainsFunc(o.Anomalies, func(a scenarios.Anomaly) bool {
-		return a == scenarios.DoubleCharge || a == scenarios.AnsweredWithoutCharge || a == scenarios.DivergentAnswers
-	})
-	if legal == charged {
+	m := w.e.o.Scenario.Model
+	if m == nil {
+		return nil
+	}
+	legal := porcupine.CheckOperations(sequential(*m, o.intent), w.history())
+	seen := slices.ContainsFunc(o.Anomalies, func(a scenarios.Anomaly) bool { return slices.Contains(m.Sees, a) })
+	if legal == seen {
 		return fmt.Errorf("%w: history legal: %v, anomalies: %v, outcome: %s", errOracle, legal, o.Anomalies, o.detail)
 	}
 	return nil
 }
 
-// audit is the operation that closes a history: how often the acquirer moved money.
-type audit struct{ captures int }
+// audit is the operation that closes a history: a look at what was left.
+type audit struct{}
 
 // history is every attempt of every client, and the audit. An attempt that died may have done its work, or not.
-func (w *world) history(o Outcome) []porcupine.Operation {
+func (w *world) history() []porcupine.Operation {
 	end := len(w.trace) + 1
 	var h []porcupine.Operation
 	for _, s := range w.sessions {
 		if !s.client { // it may have done anything, at any time
-			h = append(h, operation(s.id, check.Attempt{Died: true}, 0, end))
+			h = append(h, operation(s.id, scenarios.Attempt{Died: true}, 0, end))
 			continue
 		}
 		from := 0
@@ -48,62 +49,26 @@ func (w *world) history(o Outcome) []porcupine.Operation {
 			from = t.turn + 1
 		}
 	}
-	return append(h, porcupine.Operation{ClientId: len(w.sessions), Output: audit{o.Captures}, Call: int64(2*end + 2), Return: int64(2*end + 3)})
+	return append(h, porcupine.Operation{ClientId: len(w.sessions), Output: audit{}, Call: int64(2*end + 2), Return: int64(2*end + 3)})
 }
 
-func operation(client int, a check.Attempt, from, to int) porcupine.Operation {
+func operation(client int, a scenarios.Attempt, from, to int) porcupine.Operation {
 	return porcupine.Operation{ClientId: client, Output: a, Call: int64(2 * from), Return: int64(2*to + 1)}
 }
 
-// service is the state of the sequential service: whether money moved, and the one final answer, once somebody was told it.
-type service struct {
-	charged, final bool
-	http           int
-	body           string
-}
-
-// chargeOnce is a service that takes one request after another, moves the money at most once, and gives every client the
-// same final answer. What a client is told that is not final (409, 5xx, nothing) says nothing of whether the money moved.
-func chargeOnce() porcupine.Model {
-	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{service{}} },
+// sequential is the scenario's model in Porcupine's terms.
+func sequential(m scenarios.Model, in scenarios.Intent) porcupine.Model {
+	p := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{m.Init(in)} },
 		Step: func(state, _, output any) []any {
-			s := state.(service)
-			switch out := output.(type) {
-			case audit:
-				return s.audited(out)
-			case check.Attempt:
-				return s.attempted(out)
+			if a, ok := output.(scenarios.Attempt); ok {
+				return m.Attempt(state, a)
+			}
+			if m.End(state, in) {
+				return []any{state}
 			}
 			return nil
 		},
 	}
-	return m.ToModel()
-}
-
-func (s service) audited(a audit) []any {
-	if a.captures > 1 || (a.captures == 1) != s.charged {
-		return nil
-	}
-	return []any{s}
-}
-
-func (s service) attempted(a check.Attempt) []any {
-	final := a.Answer == scenarios.Charged || a.Answer == scenarios.Replayed || a.Answer == scenarios.Declined
-	if a.Died || !final {
-		moved := s
-		moved.charged = true
-		return []any{s, moved}
-	}
-	if s.final {
-		if s.http != a.HTTP || s.body != a.Body {
-			return nil
-		}
-		return []any{s}
-	}
-	money := a.HTTP >= 200 && a.HTTP < 300
-	if !money && s.charged || a.Answer == scenarios.Replayed && money && !s.charged {
-		return nil // told "no" after money moved; told "again" before there was a first time
-	}
-	return []any{service{money, true, a.HTTP, a.Body}}
+	return p.ToModel()
 }

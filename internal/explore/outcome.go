@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"idemlab/internal/check"
 	"idemlab/scenarios"
 )
 
@@ -15,8 +14,9 @@ type Outcome struct {
 	Captures  int
 	Answers   []scenarios.Answer // the last of each client, sorted
 	Anomalies []scenarios.Anomaly
-	Findings  []check.Finding
+	Findings  []scenarios.Finding
 	Stuck     bool // sessions waited that nobody would have let go: they never answer
+	intent    scenarios.Intent
 	detail    string
 }
 
@@ -24,14 +24,14 @@ type Outcome struct {
 func (o Outcome) Key() string { return o.detail }
 
 // outcome judges the world at its end.
-func (w *world) outcome(ctx context.Context) (Outcome, []check.Row, error) {
+func (w *world) outcome(ctx context.Context) (Outcome, []scenarios.Row, error) {
 	rows, err := w.e.rows(ctx)
 	if err != nil {
 		return Outcome{}, nil, err
 	}
-	in := check.Intent{Rows: rows}
+	in := scenarios.Intent{Request: w.req, Requests: w.e.o.Sessions, Rows: rows}
 	count := w.ledger.Counts()[intent]
-	in.Requests, in.Captures, in.Declines = count.Requests, count.Captures, count.Declines
+	in.CaptureRequests, in.Captures, in.Declines = count.Requests, count.Captures, count.Declines
 	o := Outcome{Captures: in.Captures, Stuck: w.stuck()}
 	var all [][]told
 	for _, s := range w.sessions {
@@ -48,11 +48,11 @@ func (w *world) outcome(ctx context.Context) (Outcome, []check.Row, error) {
 		}
 	}
 	slices.Sort(o.Answers)
-	o.Findings = check.Charge(in)
+	o.Findings = w.e.o.Scenario.Check(in)
 	for _, f := range o.Findings {
 		o.Anomalies = append(o.Anomalies, f.Anomaly)
 	}
-	o.detail = o.spell(all, rows)
+	o.intent, o.detail = in, o.spell(all, rows)
 	return o, rows, nil
 }
 
@@ -61,11 +61,11 @@ func (s *session) outcomes() []told {
 	if s.state == finished {
 		return s.told
 	}
-	return append(slices.Clone(s.told), told{Attempt: check.Attempt{Died: true}})
+	return append(slices.Clone(s.told), told{Attempt: scenarios.Attempt{Died: true}})
 }
 
 // spell tells the whole outcome. Rows are numbered from 1: sequences skip what was rolled back.
-func (o Outcome) spell(sessions [][]told, rows []check.Row) string {
+func (o Outcome) spell(sessions [][]told, rows []scenarios.Row) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "captures=%d stuck=%v", o.Captures, o.Stuck)
 	for i, told := range sessions {

@@ -107,10 +107,14 @@ func (x *exploration) note(j judged) {
 	x.violations(j)
 }
 
-// outcome counts by what a reader of the result tells apart: captures, answers, anomalies.
+// outcome counts by what a reader of the result tells apart: captures, answers, anomalies, and what was left
+// where that is the point.
 func (x *exploration) outcome(j judged) {
 	o := j.outcome
 	key := fmt.Sprint(o.Captures, o.Answers, o.Anomalies, o.Stuck)
+	if !x.e.o.Scenario.Acquirer {
+		key += fmt.Sprint(rowWords(o.intent.Rows))
+	}
 	i, known := x.count[key]
 	if !known {
 		i = len(x.result.Outcomes)

@@ -90,6 +90,9 @@ func (r Result) Bounds() string {
 	if r.WholeCommits {
 		text += ", a COMMIT's decision and its becoming visible as one"
 	}
+	if o.Scenario.Model == nil {
+		text += ", judged by the invariants alone"
+	}
 	if o.Instances > 1 {
 		text += fmt.Sprintf(", over %d instances", o.Instances)
 	}

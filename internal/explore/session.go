@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"idemlab/internal/check"
 	"idemlab/internal/schedule"
 	"idemlab/scenarios"
 )
@@ -50,7 +49,7 @@ type blockage struct {
 
 // told is how an attempt ended, as its client saw it.
 type told struct {
-	check.Attempt
+	scenarios.Attempt
 	state string // SQLSTATE, where that is what Failed was about
 	turn  int    // in which, from 1
 }
@@ -64,7 +63,7 @@ func (s *session) start() {
 	s.attempt = &attempt{s: s, number: n, grant: make(chan schedule.Kind)}
 	s.state = running
 	s.w.running.Add(1)
-	go s.attempt.run(s.w.ctx, s.handler, s.w.req)
+	go s.attempt.run(s.w.ctx, s.handler, s.w.e.o.Scenario.Request(s.w.req, s.id))
 }
 
 // enabled are the ways in which the session can go on.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"idemlab/internal/check"
 	"idemlab/internal/schedule"
 	"idemlab/scenarios"
 )
@@ -28,9 +27,9 @@ type Turn struct {
 	Blocked   bool   // it waits
 	BlockedBy []int  // for these sessions
 	Woke      []Woken
-	Answers   []Told      // that clients got in this turn
-	Captures  int         // by the acquirer, so far
-	Table     []check.Row // committed rows, seen from outside after the turn; read on replay only
+	Answers   []Told          // that clients got in this turn
+	Captures  int             // by the acquirer, so far
+	Table     []scenarios.Row // committed rows, seen from outside after the turn; read on replay only
 	foot      schedule.Footprint
 	gave      bool // the session whose turn it is gave something back
 }

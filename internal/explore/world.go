@@ -10,7 +10,6 @@ import (
 	"time"
 
 	theacquirer "idemlab/internal/acquirer"
-	"idemlab/internal/check"
 	"idemlab/internal/instance"
 	"idemlab/internal/schedule"
 	"idemlab/scenarios"
@@ -37,7 +36,7 @@ type world struct {
 	ungated atomic.Pointer[error] // why nothing of this can be believed, if that is so
 
 	trace []Turn
-	rows  []check.Row // as read at the end
+	rows  []scenarios.Row // as read at the end
 	ended bool
 }
 
@@ -69,7 +68,7 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 		s := &session{w: w, id: i, handler: h, client: i < e.o.Sessions, backend: e.backends[i]}
 		w.sessions = append(w.sessions, s)
 	}
-	if err := instance.Prepare(ctx, e.control, e.o.Strategy, w.req); err != nil {
+	if err := instance.Prepare(ctx, e.control, e.o.Scenario, e.o.Strategy, w.req, e.o.Sessions); err != nil {
 		return w, fmt.Errorf("explore: %w", err)
 	}
 	if prepare := e.o.Prepare; prepare != nil {

@@ -127,7 +127,7 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		// The key must be new in the table, whoever else warms up: a backend's pid is its own.
 		pid := c.Conn().PgConn().PID()
 		req := scenarios.Request{Key: fmt.Sprintf("warm-up-%d", pid), OrderID: -int64(pid) - 1, AmountCents: 1}
-		if err := Prepare(ctx, c.Conn(), i.strategy, req); err != nil {
+		if err := Prepare(ctx, c.Conn(), i.strategy.Scenario(), i.strategy, req, 2); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
 		for n := range 2 {

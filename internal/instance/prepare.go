@@ -11,16 +11,21 @@ import (
 	"idemlab/scenarios"
 )
 
-// Prepare makes, on a connection of the engine's own, what a strategy wants to be there before an intent's first attempt.
-func Prepare(ctx context.Context, conn *pgx.Conn, s scenarios.Strategy, req scenarios.Request) error {
-	if s.Prepare == nil {
-		return nil
+// Prepare makes, on a connection of the engine's own, what a scenario and its strategy want to be there before an intent's
+// first attempt, of so many requests.
+func Prepare(ctx context.Context, conn *pgx.Conn, c scenarios.Scenario, s scenarios.Strategy, of scenarios.Request, requests int) error {
+	db := pinned{conn, &recorder{}}
+	var err error
+	if c.Prepare != nil {
+		err = c.Prepare(ctx, db, of, requests)
 	}
-	err := s.Prepare(ctx, pinned{conn, &recorder{}}, req)
+	if err == nil && s.Prepare != nil {
+		err = s.Prepare(ctx, db, of)
+	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "42P01" || pg.Code == "42703") { // undefined_table, undefined_column
-		return fmt.Errorf("prepare an intent for %s: %w; it needs what schema.sql creates beside cobranca: "+
-			"add that to your schema, or leave --schema out", s.Name, err)
+		return fmt.Errorf("prepare an intent for %s: %w; it needs what schema.sql creates beside %s: "+
+			"add that to your schema, or leave --schema out", s.Name, err, c.Tables[0])
 	}
 	if err != nil {
 		return fmt.Errorf("prepare an intent for %s: %w", s.Name, err)

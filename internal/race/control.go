@@ -3,6 +3,7 @@ package race
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,88 +17,121 @@ import (
 	"idemlab/scenarios"
 )
 
-// Control forces a double charge on this server, with the scenario's control strategy: the proof that the run which follows
-// would have seen one.
+// Control forces what must not be, a double charge for one, with the scenario's control strategy: the proof that the run which
+// follows would have seen it on this server.
 func Control(ctx context.Context, srv *server.Server, o Options) (results.Control, error) {
 	s := o.Scenario.Control
-	captures, err := Forced(ctx, srv, o, s)
+	in, err := o.force(ctx, srv, s)
 	if err != nil {
 		return results.Control{}, err
 	}
-	return results.Control{Ran: true, Strategy: s.Name, Captures: captures, DoubleCharged: captures > 1}, nil
+	c := results.Control{Ran: true, Strategy: s.Name}
+	if o.Scenario.Acquirer {
+		c.ForcedCharge = &results.ForcedCharge{Captures: in.Captures, DoubleCharged: in.Captures > 1}
+		return c, nil
+	}
+	for _, f := range o.Scenario.Check(in) {
+		c.Anomaly = string(f.Anomaly)
+		break // the worst
+	}
+	return c, nil
 }
 
 // forcedLimit ends a control that hangs.
 const forcedLimit = 30 * time.Second
 
-// Forced makes two attempts at one intent in the worst order that can be had from outside: the acquirer's gate holds the first
-// capture until a second one arrives, or the other attempt is answered, or it is seen waiting, in PostgreSQL or in the process.
-// It returns how many captures the acquirer made. Nothing in it depends on luck or on time.
+// Forced forces two attempts at one intent upon a strategy and returns how many captures the acquirer made.
 func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Strategy) (captures int, err error) {
+	in, err := o.force(ctx, srv, s)
+	return in.Captures, err
+}
+
+// force makes two attempts at one intent in the worst order that can be had from outside: a gate holds the first, at the
+// acquirer or in front of its second call to the database, until a second one arrives there, or the other attempt is answered,
+// or it is seen waiting, in PostgreSQL or in the process. Nothing in it depends on luck or on time.
+func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Strategy) (in scenarios.Intent, err error) {
 	schema, err := tables.Create(ctx, srv, o.DDL, s)
 	if err != nil {
-		return 0, err
+		return in, err
 	}
 	defer func() {
 		if dropErr := (Options{}).leave(ctx, schema); err == nil {
 			err = dropErr
 		}
 	}()
+	acq := acquirer.New(acquirer.Options{Dedup: s.WantsDedup}) // else none: the control must be able to fail
+	var g gate
+	var armed atomic.Bool
+	if !o.Scenario.Acquirer {
+		p := newPause()
+		s, g = p.inside(s, armed.Load), p
+	}
 	inst, err := instance.Open(ctx, instance.Config{Conn: attemptsConfig(schema), Pool: 2, Isolation: o.Isolation, Strategy: s, Seed: o.Seed, Lease: o.Lease})
 	if err != nil {
-		return 0, err
+		return in, err
 	}
 	defer inst.Close()
 	if err := inst.WarmUp(ctx); err != nil {
-		return 0, err
+		return in, err
 	}
 	watch, err := pgx.ConnectConfig(ctx, schema.Config())
 	if err != nil {
-		return 0, fmt.Errorf("connect to watch for waiters: %w", err)
+		return in, fmt.Errorf("connect to watch for waiters: %w", err)
 	}
 	defer watch.Close(context.WithoutCancel(ctx))
 	it := newIntent(o.Seed, 0, 0)
-	if err := instance.Prepare(ctx, watch, s, it.req); err != nil {
-		return 0, err
+	if err := instance.Prepare(ctx, watch, o.Scenario, s, it.req, 2); err != nil {
+		return in, err
 	}
 
-	acq := acquirer.New(acquirer.Options{Dedup: s.WantsDedup}) // else none: the control must be able to fail
-	gate := acq.Hold()
-	defer gate.Open()
+	if o.Scenario.Acquirer {
+		g = acq.Hold()
+	}
+	armed.Store(true)
+	defer g.Open()
 	answered := make(chan instance.Record, 2)
 	limited, cancel := context.WithTimeout(ctx, forcedLimit) // not the attempts' own: nothing here waits for the acquirer
 	defer cancel()
-	for range 2 {
-		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), it.req) }()
+	for n := range 2 {
+		req := o.Scenario.Request(it.req, n)
+		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), req) }()
 	}
-	left, err := secondMove(limited, gate, answered, func() (bool, error) {
+	in.Request, in.Requests = it.req, 2
+	note := func(r instance.Record) {
+		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
+	}
+	left, err := secondMove(limited, g, answered, note, func() (bool, error) {
 		if inst.Queued() {
 			return true, nil
 		}
 		return lockwait.AnyWaiting(limited, watch, appName(schema))
 	})
-	gate.Open()
+	g.Open()
 	for range left {
-		<-answered
+		note(<-answered)
 	}
 	if err != nil {
-		return 0, err
+		return in, err
 	}
-	return acq.Counts()[it.req.Key].Captures, nil
+	c := acq.Counts()[it.req.Key]
+	in.CaptureRequests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
+	in.Rows, err = tables.Rows(ctx, watch, o.Scenario, 0, it.req.OrderID)
+	return in, err
 }
 
 // secondMove returns when the second attempt has shown what it does, with the number of attempts still unanswered.
-func secondMove(ctx context.Context, gate *acquirer.Gate, answered <-chan instance.Record, waiting func() (bool, error)) (left int, err error) {
+func secondMove(ctx context.Context, g gate, answered <-chan instance.Record, note func(instance.Record), waiting func() (bool, error)) (left int, err error) {
 	left = 2
 	look := time.NewTicker(lockwait.Interval)
 	defer look.Stop()
 	for arrived := 0; ; {
 		select {
-		case <-gate.Arrivals():
+		case <-g.Arrivals():
 			if arrived++; arrived == 2 {
 				return left, nil
 			}
-		case <-answered:
+		case r := <-answered:
+			note(r)
 			left--
 			return left, nil
 		case <-look.C:

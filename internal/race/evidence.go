@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"idemlab/internal/acquirer"
-	"idemlab/internal/check"
 	"idemlab/internal/instance"
 	"idemlab/internal/lockwait"
 	"idemlab/internal/server"
@@ -23,7 +22,7 @@ type evidence struct {
 	intents []outcome // those that came to their end
 	samples lockwait.Samples
 	ledger  map[string]acquirer.Count
-	rows    map[int64][]check.Row // by order; nil where they could not be read
+	rows    map[int64][]scenarios.Row // by order; nil where they could not be read
 }
 
 // outcome is one intent after its race and its follow-ups.
@@ -62,31 +61,22 @@ func (ev *evidence) race(ctx context.Context, schema *server.Schema, t *team) er
 }
 
 func (o Options) raceIntent(ctx context.Context, aside *pgx.Conn, t *team, it intent) (outcome, error) {
-	if err := instance.Prepare(ctx, aside, o.Strategy, it.req); err != nil {
+	if err := instance.Prepare(ctx, aside, o.Scenario, o.Strategy, it.req, o.Attempts); err != nil {
 		return outcome{}, err
 	}
 	requests := make([]scenarios.Request, o.Attempts)
 	for i := range requests {
-		requests[i] = it.req
+		requests[i] = o.Scenario.Request(it.req, i)
 	}
 	out := outcome{intent: it}
 	var err error
 	if out.attempts, err = t.shoot(ctx, it.req.Key, requests); err != nil {
 		return out, err
 	}
-	if err := instance.Prepare(ctx, aside, o.Strategy, it.other); err != nil {
-		return out, err
-	}
-	for _, f := range []struct {
-		of  string // the intent in whose name the ledger books it
-		req scenarios.Request
-		rec *instance.Record
-	}{{it.req.Key, it.req, &out.repeat}, {it.req.Key, it.otherAmount(), &out.mismatch}, {it.other.Key, it.other, &out.otherAnswer}} {
-		got, err := t.shoot(ctx, f.of, []scenarios.Request{f.req})
-		if err != nil {
+	if o.Scenario.Followups {
+		if err := o.followUp(ctx, aside, t, &out); err != nil {
 			return out, err
 		}
-		*f.rec = got[0]
 	}
 	for _, r := range append([]instance.Record{out.repeat, out.mismatch, out.otherAnswer}, out.attempts...) {
 		if r.LostServer {
@@ -94,6 +84,29 @@ func (o Options) raceIntent(ctx context.Context, aside *pgx.Conn, t *team, it in
 		}
 	}
 	return out, nil
+}
+
+// followUp tries the intent's key again, when nothing is in flight any more.
+func (o Options) followUp(ctx context.Context, aside *pgx.Conn, t *team, out *outcome) error {
+	if err := instance.Prepare(ctx, aside, o.Scenario, o.Strategy, out.other, 1); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		of  string // the intent in whose name the ledger books it
+		req scenarios.Request
+		rec *instance.Record
+	}{
+		{out.req.Key, out.req, &out.repeat},
+		{out.req.Key, out.otherAmount(), &out.mismatch},
+		{out.other.Key, out.other, &out.otherAnswer},
+	} {
+		got, err := t.shoot(ctx, f.of, []scenarios.Request{f.req})
+		if err != nil {
+			return err
+		}
+		*f.rec = got[0]
+	}
+	return nil
 }
 
 // givenUp counts attempts that were ended because they lasted too long.
@@ -117,11 +130,11 @@ func (ev *evidence) readRows(ctx context.Context, schema *server.Schema) error {
 		return fmt.Errorf("connect to read the rows: %w", err)
 	}
 	defer conn.Close(last)
-	rows, err := tables.Rows(last, conn)
+	rows, err := tables.Rows(last, conn, ev.options.Scenario, 0, firstOrder) // those of the warm-up are below
 	if err != nil {
 		return err
 	}
-	ev.rows = map[int64][]check.Row{}
+	ev.rows = map[int64][]scenarios.Row{}
 	for _, r := range rows {
 		ev.rows[r.OrderID] = append(ev.rows[r.OrderID], r)
 	}
@@ -129,24 +142,27 @@ func (ev *evidence) readRows(ctx context.Context, schema *server.Schema) error {
 }
 
 // facts is an outcome as the invariants want it.
-func (ev *evidence) facts(out outcome) check.Intent {
-	in := check.Intent{Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil}
+func (ev *evidence) facts(out outcome) scenarios.Intent {
+	in := scenarios.Intent{Request: out.req, Requests: ev.options.Attempts, Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil}
 	c := ev.ledger[out.req.Key]
-	in.Requests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
+	in.CaptureRequests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
 	for _, r := range out.attempts {
-		in.Attempts = append(in.Attempts, check.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
+		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
+	}
+	if !ev.options.Scenario.Followups {
+		return in
 	}
 	in.Attempts = append(in.Attempts,
-		check.Attempt{Answer: out.repeat.Answer, HTTP: out.repeat.HTTP, Body: out.repeat.Body, Followup: true},
-		check.Attempt{Answer: out.mismatch.Answer, HTTP: out.mismatch.HTTP, Body: out.mismatch.Body, Followup: true, OtherAmount: true})
+		scenarios.Attempt{Answer: out.repeat.Answer, HTTP: out.repeat.HTTP, Body: out.repeat.Body, Followup: true},
+		scenarios.Attempt{Answer: out.mismatch.Answer, HTTP: out.mismatch.HTTP, Body: out.mismatch.Body, Followup: true, OtherAmount: true})
 	other := ev.ledger[out.other.Key]
-	in.Other = &check.Other{Answer: out.otherAnswer.Answer, Captures: other.Captures, Declines: other.Declines}
+	in.Other = &scenarios.Other{Answer: out.otherAnswer.Answer, Captures: other.Captures, Declines: other.Declines}
 	return in
 }
 
 // rowsOf are the rows of the order without that of its other charge, known by a key that is, or starts with, the other's.
-func (ev *evidence) rowsOf(out outcome) []check.Row {
-	var rows []check.Row
+func (ev *evidence) rowsOf(out outcome) []scenarios.Row {
+	var rows []scenarios.Row
 	for _, r := range ev.rows[out.req.OrderID] {
 		if !strings.HasPrefix(r.Key, out.other.Key) {
 			rows = append(rows, r)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"idemlab/internal/check"
 	"idemlab/internal/instance"
 	"idemlab/internal/lockwait"
 	"idemlab/results"
@@ -21,8 +20,10 @@ func (ev *evidence) fill(run *results.Run) {
 	counts, rounds := ev.count()
 	run.Counts, run.Rounds = &counts, rounds
 	run.Answers, run.SQLStates = ev.answers()
-	f := ev.followups()
-	run.Followups = &f
+	if ev.options.Scenario.Followups {
+		f := ev.followups()
+		run.Followups = &f
+	}
 	o := overlap(ev.intents)
 	run.Overlap = &o
 	w := ev.waits()
@@ -34,20 +35,42 @@ func (ev *evidence) fill(run *results.Run) {
 
 func (ev *evidence) count() (results.Counts, []results.Round) {
 	var c results.Counts
-	rounds := make([]results.Round, ev.options.Rounds)
+	s := ev.options.Scenario
+	for _, out := range ev.intents {
+		c.Intents++
+		c.Attempts += len(out.attempts)
+		if s.Measure == nil || ev.rows == nil {
+			continue
+		}
+		if c.Measures == nil {
+			c.Measures = map[string]int64{}
+		}
+		for name, n := range s.Measure(ev.facts(out)) {
+			c.Measures[name] += n
+		}
+	}
+	if !s.Acquirer {
+		return c, nil
+	}
+	charged, counts, rounds := ev.acquirerCounts()
+	c.IntentsCharged, c.AcquirerCounts = &charged, &counts
+	return c, rounds
+}
+
+// acquirerCounts compares what the acquirer was told with what the table says.
+func (ev *evidence) acquirerCounts() (charged int, c results.AcquirerCounts, rounds []results.Round) {
+	rounds = make([]results.Round, ev.options.Rounds)
 	var rows, duplicateRows, orphans, withoutRecord int
 	for _, out := range ev.intents {
 		l, r := ev.ledger[out.req.Key], &rounds[out.round]
 		duplicates := max(0, l.Captures-1)
-		c.Intents++
-		c.Attempts += len(out.attempts)
 		c.CaptureRequests += l.Requests
 		c.Captures += l.Captures
 		c.Declines += l.Declines
 		c.DuplicateCaptures += duplicates
 		c.CapturedCents += l.CapturedCents
 		if l.Captures > 0 {
-			c.IntentsCharged++
+			charged++
 			c.OwedCents += out.req.AmountCents
 		}
 		r.Intents++
@@ -60,7 +83,7 @@ func (ev *evidence) count() (results.Counts, []results.Round) {
 		n := len(ev.rowsOf(out))
 		rows += n
 		duplicateRows += max(0, n-1)
-		for _, f := range check.Charge(ev.facts(out)) {
+		for _, f := range ev.options.Scenario.Check(ev.facts(out)) {
 			switch f.Anomaly {
 			case scenarios.Orphan:
 				orphans += f.Count
@@ -74,7 +97,7 @@ func (ev *evidence) count() (results.Counts, []results.Round) {
 	if ev.rows != nil { // what could not be read is absent, not zero
 		c.Rows, c.DuplicateRows, c.Orphans, c.ChargedWithoutRecord = &rows, &duplicateRows, &orphans, &withoutRecord
 	}
-	return c, rounds
+	return charged, c, rounds
 }
 
 func (ev *evidence) answers() (kinds, states map[string]int) {
@@ -123,10 +146,13 @@ func sameAsFirst(out outcome) bool {
 func (ev *evidence) anomalies() []results.Anomaly {
 	found := []results.Anomaly{}
 	for _, out := range ev.intents {
-		for _, f := range check.Charge(ev.facts(out)) {
-			found = append(found, results.Anomaly{
-				Kind: string(f.Anomaly), Intent: out.req.Key, Captures: ev.ledger[out.req.Key].Captures, Detail: f.Detail,
-			})
+		for _, f := range ev.options.Scenario.Check(ev.facts(out)) {
+			a := results.Anomaly{Kind: string(f.Anomaly), Intent: out.req.Key, Detail: f.Detail}
+			if ev.options.Scenario.Acquirer {
+				n := ev.ledger[out.req.Key].Captures
+				a.Captures = &n
+			}
+			found = append(found, a)
 		}
 	}
 	return found

@@ -13,7 +13,7 @@ import (
 
 // verdict compares what was found with what the strategy claims, and marks the anomalies that counted.
 func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *evidence) {
-	e := check.Evidence{Doubt: doubt(*run, o)}
+	e := check.Evidence{Doubt: doubt(*run, o, ev.rows == nil)}
 	for _, a := range run.Anomalies {
 		e.Found = append(e.Found, scenarios.Anomaly(a.Kind))
 	}
@@ -29,20 +29,20 @@ func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *
 
 // doubt says why finding nothing would prove nothing. Fewer than half of the intents overlapped is as good as no race: the
 // rest would be an anecdote.
-func doubt(run results.Run, o Options) string {
+func doubt(run results.Run, o Options, rowsUnknown bool) string {
 	switch planned := o.Intents * o.Rounds; {
 	case run.Counts == nil || run.Counts.Intents == 0:
 		return "no intent came to its end"
-	case run.Control != nil && !run.Control.DoubleCharged:
-		return fmt.Sprintf("the control %s did not double-charge on this server, so a double charge may go unseen", run.Control.Strategy)
+	case check.ControlDoubt(run.Control) != "":
+		return check.ControlDoubt(run.Control)
 	case run.Counts.Intents < planned:
 		return fmt.Sprintf("stopped after %d of %d intents", run.Counts.Intents, planned)
 	case 2*run.Overlap.IntentsOverlapped < run.Counts.Intents:
 		return fmt.Sprintf("the attempts did not overlap: in %d of %d intents two were in flight at once",
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)
-	case run.Counts.IntentsCharged == 0:
+	case run.Counts.IntentsCharged != nil && *run.Counts.IntentsCharged == 0:
 		return "the acquirer approved nothing, so nothing could be charged twice"
-	case run.Counts.Rows == nil:
+	case rowsUnknown:
 		return "the rows could not be read"
 	}
 	return ""
@@ -51,7 +51,7 @@ func doubt(run results.Run, o Options) string {
 // describe starts the document of a run: what was asked for, and of whom.
 func describe(srv *server.Server, o Options) results.Run {
 	info := srv.Info()
-	return results.Run{
+	run := results.Run{
 		Engine: "race", Scenario: o.Scenario.Name, Strategy: o.Strategy.Name,
 		Status: results.Complete, Verdict: results.Inconclusive, Expected: results.Held, ExitCode: check.ExitInconclusive,
 		Seed: o.Seed,
@@ -62,9 +62,15 @@ func describe(srv *server.Server, o Options) results.Run {
 		Tool: results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Settings: &results.Settings{
 			AttemptsPerIntent: o.Attempts, Intents: o.Intents, Rounds: o.Rounds,
-			AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
-			DeclineShare: o.Acquirer.DeclineShare, AcquirerDedup: o.Acquirer.Dedup, LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool,
+			LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool,
 		},
 		Anomalies: []results.Anomaly{},
 	}
+	if o.Scenario.Acquirer {
+		run.Settings.AcquirerSettings = &results.AcquirerSettings{
+			AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
+			DeclineShare: o.Acquirer.DeclineShare, AcquirerDedup: o.Acquirer.Dedup,
+		}
+	}
+	return run
 }

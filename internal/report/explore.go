@@ -44,7 +44,11 @@ func ends(e *results.Explore) []string {
 		if i == mostEnds {
 			return append(lines, fmt.Sprintf("… %d ways in all", len(e.Outcomes)))
 		}
-		lines = append(lines, fmt.Sprintf("%s × %s: %s", thousands(int64(o.Schedules)), count(o.Captures, "capture"), strings.Join(o.Answers, ", ")))
+		left := strings.Join(o.Rows, ", ")
+		if o.Captures != nil {
+			left = count(*o.Captures, "capture")
+		}
+		lines = append(lines, fmt.Sprintf("%s × %s: %s", thousands(int64(o.Schedules)), left, strings.Join(o.Answers, ", ")))
 	}
 	if len(lines) == 0 {
 		return []string{absent}
@@ -62,10 +66,13 @@ func shortest(e *results.Explore) []string {
 
 // likely puts beside "possible" how often it happened when attempts ran free.
 func likely(e *results.Explore) string {
-	if e.Likely == nil {
-		return absent
+	switch {
+	case e.Likely != nil && e.Likely.DoubleCharged != nil:
+		return fmt.Sprintf("%d of %d double-charged", *e.Likely.DoubleCharged, e.Likely.Intents)
+	case e.Likely != nil && e.Likely.Violated != nil:
+		return fmt.Sprintf("%d of %d went wrong", *e.Likely.Violated, e.Likely.Intents)
 	}
-	return fmt.Sprintf("%d of %d double-charged", e.Likely.DoubleCharged, e.Likely.Intents)
+	return absent
 }
 
 // pictures draws the order that the document holds of each run, and says how to run it again.

@@ -39,6 +39,9 @@ func fields(r results.Run) []field {
 	if r.Engine == "explore" {
 		return exploreFields(r)
 	}
+	if !acquires(r) {
+		return measuredFields(r)
+	}
 	return []field{
 		{"double-charged", []string{doubleCharged(r)}, moodOfCount(r)},
 		{"acquirer told", []string{told(r)}, plain},
@@ -57,13 +60,16 @@ func fields(r results.Run) []field {
 	}
 }
 
+// acquires says whether the run was about money that moves at the acquirer.
+func acquires(r results.Run) bool { return r.Settings == nil || r.Settings.AcquirerSettings != nil }
+
 func moodOf(r results.Run) mood {
 	return map[results.Verdict]mood{results.Held: good, results.Violated: bad, results.Inconclusive: unsure}[r.Verdict]
 }
 
 func moodOfCount(r results.Run) mood {
 	switch {
-	case r.Counts == nil:
+	case r.Counts == nil || r.Counts.AcquirerCounts == nil:
 		return plain
 	case r.Counts.DuplicateCaptures > 0:
 		return bad
@@ -82,14 +88,14 @@ func ending(r results.Run) string {
 }
 
 func doubleCharged(r results.Run) string {
-	if r.Counts == nil {
+	if r.Counts == nil || r.Counts.AcquirerCounts == nil {
 		return absent
 	}
 	return fmt.Sprintf("%s of %s", thousands(int64(r.Counts.IntentsDoubleCharged)), count(r.Counts.Intents, "intent"))
 }
 
 func told(r results.Run) string {
-	if r.Counts == nil {
+	if r.Counts == nil || r.Counts.AcquirerCounts == nil {
 		return absent
 	}
 	duplicates, declines := r.Counts.DuplicateCaptures, r.Counts.Declines
@@ -99,7 +105,7 @@ func told(r results.Run) string {
 }
 
 func rows(r results.Run) string {
-	if r.Counts == nil || r.Counts.Rows == nil {
+	if r.Counts == nil || r.Counts.AcquirerCounts == nil || r.Counts.Rows == nil {
 		return absent
 	}
 	return thousands(int64(*r.Counts.Rows)) + extras(extra{r.Counts.DuplicateRows, "duplicate"},
@@ -126,7 +132,7 @@ func extras(list ...extra) string {
 }
 
 func money(r results.Run, of func(results.Counts) int64) string {
-	if r.Counts == nil {
+	if r.Counts == nil || r.Counts.AcquirerCounts == nil {
 		return absent
 	}
 	return reais(of(*r.Counts))
@@ -171,7 +177,11 @@ func control(r results.Run) string {
 	switch {
 	case r.Control == nil:
 		return "not needed" // it does not claim to hold
-	case r.Control.DoubleCharged:
+	case r.Control.ForcedCharge == nil && r.Control.Caught():
+		return r.Control.Strategy + ": " + strings.ReplaceAll(r.Control.Anomaly, "_", " ")
+	case r.Control.ForcedCharge == nil:
+		return r.Control.Strategy + " WAS NOT caught"
+	case r.Control.Caught():
 		return r.Control.Strategy + " charged twice"
 	}
 	return r.Control.Strategy + " DID NOT charge twice"

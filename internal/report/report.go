@@ -79,7 +79,10 @@ func raceHeading(b *strings.Builder, r results.Run, c results.Settings) {
 	} else {
 		fmt.Fprintf(b, ", pool %d", c.Pool)
 	}
-	fmt.Fprintf(b, "; the acquirer takes %s; seed %d\n", c.AcquirerLatency, r.Seed)
+	if c.AcquirerSettings != nil {
+		fmt.Fprintf(b, "; the acquirer takes %s", c.AcquirerLatency)
+	}
+	fmt.Fprintf(b, "; seed %d\n", r.Seed)
 }
 
 // body is the table where it fits and a list where it does not.

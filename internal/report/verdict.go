@@ -12,16 +12,16 @@ func notes(b *strings.Builder, runs []results.Run) {
 	var lines []string
 	held := false
 	for _, r := range runs {
-		if s := r.Settings; s != nil && s.AcquirerDedup {
+		if s := r.Settings; s != nil && s.AcquirerSettings != nil && s.AcquirerDedup {
 			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
 		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
-		if r.Verdict == results.Held && r.Counts != nil && r.Counts.IntentsCharged > 0 {
+		if n, what := counted(r); r.Verdict == results.Held && n > 0 {
 			held = true
-			lines = append(lines, fmt.Sprintf("%s: 0 double charges in %s: the true share is below %.1f %% (95 %% confidence).",
-				r.Strategy, count(r.Counts.IntentsCharged, "intent"), 100*upper95(r.Counts.IntentsCharged)))
+			lines = append(lines, fmt.Sprintf("%s: %s in %s: the true share is below %.1f %% (95 %% confidence).",
+				r.Strategy, what, count(n, "intent"), 100*upper95(n)))
 		}
 	}
 	if held {
@@ -30,6 +30,17 @@ func notes(b *strings.Builder, runs []results.Run) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(lines, "\n"))
 	}
+}
+
+// counted is in how many intents nothing was found, and what was not.
+func counted(r results.Run) (n int, what string) {
+	switch {
+	case r.Counts == nil:
+		return 0, ""
+	case r.Counts.IntentsCharged != nil:
+		return *r.Counts.IntentsCharged, "0 double charges"
+	}
+	return r.Counts.Intents, "nothing of what it claims never to happen"
 }
 
 // unjudged names the kinds of anomaly that were found and that the strategy says nothing about.

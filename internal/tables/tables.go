@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"idemlab/internal/check"
 	"idemlab/internal/server"
 	"idemlab/scenarios"
 )
@@ -36,7 +35,7 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 
-	if err := tableIsThere(ctx, conn); err != nil {
+	if err := tablesAreThere(ctx, conn, s.Scenario().Tables); err != nil {
 		return err
 	}
 	for _, name := range s.Without {
@@ -58,13 +57,15 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 	return nil
 }
 
-func tableIsThere(ctx context.Context, conn *pgx.Conn) error {
-	var there bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('cobranca') IS NOT NULL`).Scan(&there); err != nil {
-		return fmt.Errorf("look for the table: %w", err)
-	}
-	if !there {
-		return errors.New("the schema makes no table cobranca: it must, with the columns of schema.sql (idemlab explain insert-first shows the SQL)")
+func tablesAreThere(ctx context.Context, conn *pgx.Conn, names []string) error {
+	for _, name := range names {
+		var there bool
+		if err := conn.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, name).Scan(&there); err != nil {
+			return fmt.Errorf("look for the table: %w", err)
+		}
+		if !there {
+			return fmt.Errorf("the schema makes no table %s: it must, with the columns of schema.sql (idemlab explain shows each strategy's SQL)", name)
+		}
 	}
 	return nil
 }
@@ -110,20 +111,15 @@ func keyIsUnique(ctx context.Context, conn *pgx.Conn) (bool, error) {
 	return found, err
 }
 
-// Rows reads every row that an attempt may have left, oldest first; those of a warm-up have orders below zero and are left out.
-func Rows(ctx context.Context, conn *pgx.Conn) ([]check.Row, error) {
-	rows, err := conn.Query(ctx, `
-		SELECT id, idempotency_key, pedido_id, valor_centavos, status,
-		       coalesce(resposta_http, 0), coalesce(resposta_corpo::text, '')
-		  FROM cobranca
-		 WHERE pedido_id > 0
-		 ORDER BY id`)
+// Rows reads what attempts left in a scenario's tables, oldest first: the rows above an id, of orders from one on.
+func Rows(ctx context.Context, conn *pgx.Conn, s scenarios.Scenario, above, from int64) ([]scenarios.Row, error) {
+	rows, err := conn.Query(ctx, s.Rows, above, from)
 	if err != nil {
-		return nil, fmt.Errorf("read cobranca: %w", err)
+		return nil, fmt.Errorf("read %s: %w", s.Tables[0], err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[check.Row])
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[scenarios.Row])
 	if err != nil {
-		return nil, fmt.Errorf("read cobranca: %w", err)
+		return nil, fmt.Errorf("read %s: %w", s.Tables[0], err)
 	}
 	return found, nil
 }

@@ -53,7 +53,7 @@ func TestConstraintIsThereExceptForWhoDoesWithoutIt(t *testing.T) {
 			if doesWithout := len(s.Without) > 0; doesWithout != (err == nil) {
 				t.Fatalf("the same key twice: %v", err)
 			}
-			rows, err := Rows(t.Context(), conn)
+			rows, err := Rows(t.Context(), conn, scenarios.ChargeOnce, 0, 1)
 			if want := 2 * len(s.Without); err != nil || len(rows) != want {
 				t.Errorf("%d rows, want %d: those of a warm-up are no attempt's (%v)", len(rows), want, err)
 			}

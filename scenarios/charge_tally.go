@@ -1,10 +1,8 @@
-package check
+package scenarios
 
 import (
 	"fmt"
 	"strings"
-
-	"idemlab/scenarios"
 )
 
 // counts is an intent's attempts and rows, added up.
@@ -47,9 +45,9 @@ func tally(in Intent) counts {
 
 func (t *counts) add(a Attempt) {
 	switch a.Answer {
-	case scenarios.Failed:
+	case Failed:
 		t.failed++
-	case scenarios.Charged, scenarios.Replayed, scenarios.Declined:
+	case Charged, Replayed, Declined:
 		if a.OtherAmount {
 			t.otherAmount++
 			return
@@ -101,7 +99,7 @@ func count(n int, what string) string {
 
 func (t counts) told() string {
 	var parts []string
-	for _, a := range scenarios.Answers() {
+	for _, a := range Answers() {
 		if n := t.answers[string(a)]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, a))
 		}

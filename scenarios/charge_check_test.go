@@ -1,0 +1,94 @@
+package scenarios
+
+import "testing"
+
+// charged, replayed and the rest are what a client is told of the charge with that receipt.
+func charged(receipt string) Attempt {
+	return Attempt{Answer: Charged, HTTP: 201, Body: receipt}
+}
+func replayed(receipt string) Attempt {
+	return Attempt{Answer: Replayed, HTTP: 201, Body: receipt}
+}
+func told(a Answer, http int) Attempt { return Attempt{Answer: a, HTTP: http} }
+
+func row(status string) Row { return Row{Status: status} }
+
+func TestChargeFindsExactlyWhatIsWrong(t *testing.T) {
+	inProgress := told(InProgress, 409)
+	failed := told(Failed, 500)
+	died := Attempt{Died: true}
+	other := Attempt{Answer: Mismatched, HTTP: 422, Followup: true, OtherAmount: true}
+	otherAnswered := Attempt{Answer: Replayed, HTTP: 201, Body: "cap-1", Followup: true, OtherAmount: true}
+
+	for name, c := range map[string]struct {
+		in   Intent
+		want map[Anomaly]int
+	}{
+		"one charge, a 409, a replay": {Intent{
+			Attempts: []Attempt{charged("cap-1"), inProgress, replayed("cap-1"), other},
+			Rows:     []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1}, nil},
+		"declined and replayed": {Intent{
+			Attempts: []Attempt{told(Declined, 402), {Answer: Replayed, HTTP: 402}},
+			Rows:     []Row{row("RECUSADA")}, CaptureRequests: 1, Declines: 1}, nil},
+		"three charges": {Intent{
+			Attempts: []Attempt{charged("cap-1"), charged("cap-2"), charged("cap-3")},
+			Rows:     []Row{row("CAPTURADA"), row("CAPTURADA"), row("CAPTURADA")}, CaptureRequests: 3, Captures: 3},
+			map[Anomaly]int{DoubleCharge: 2, DivergentAnswers: 2}},
+		"the table is clean and the customer paid twice": {Intent{
+			Attempts: []Attempt{charged("cap-1"), failed},
+			Rows:     []Row{row("CAPTURADA")}, CaptureRequests: 2, Captures: 2},
+			map[Anomaly]int{DoubleCharge: 1, ChargedWithoutRecord: 1, ErrorToDuplicate: 1}},
+		"told of a charge that never happened": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}},
+			map[Anomaly]int{AnsweredWithoutCharge: 1, MissingCharge: 1}},
+		"everybody turned away": {Intent{Attempts: []Attempt{failed, failed}},
+			map[Anomaly]int{MissingCharge: 1}},
+		"the worker died after the money moved": {Intent{
+			Attempts: []Attempt{died, inProgress}, Rows: []Row{row("PROCESSANDO")}, CaptureRequests: 1, Captures: 1},
+			map[Anomaly]int{ChargedWithoutRecord: 1, Orphan: 1}},
+		"the worker died before": {Intent{
+			Attempts: []Attempt{died, inProgress}, Rows: []Row{row("PROCESSANDO")}},
+			map[Anomaly]int{Orphan: 1}},
+		"an error that served nobody is no error to a duplicate": {Intent{
+			Attempts: []Attempt{failed, inProgress}, Rows: []Row{row("PROCESSANDO")}, CaptureRequests: 1},
+			map[Anomaly]int{Orphan: 1}},
+		"another amount under the key is answered": {Intent{
+			Attempts: []Attempt{charged("cap-1"), otherAnswered},
+			Rows:     []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1},
+			map[Anomaly]int{DivergentAnswers: 1}},
+		"another charge of the order goes its own way": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Other: &Other{Answer: Charged, Captures: 1}}, nil},
+		"another charge of the order is declined": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Other: &Other{Answer: Declined, Declines: 1}}, nil},
+		"another charge of the order is taken for the first": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Other: &Other{Answer: Replayed}}, map[Anomaly]int{MissingCharge: 1}},
+		"another charge of the order moves money twice": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Other: &Other{Answer: Charged, Captures: 2}}, map[Anomaly]int{DoubleCharge: 1}},
+		"rows that could not be read prove nothing": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, RowsUnknown: true, CaptureRequests: 1, Captures: 1}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[Anomaly]int{}
+			for _, f := range checkCharge(c.in) {
+				got[f.Anomaly] = f.Count
+				if f.Detail == "" {
+					t.Errorf("%s without words", f.Anomaly)
+				}
+			}
+			for a, n := range c.want {
+				if got[a] != n {
+					t.Errorf("%s: %d, want %d", a, got[a], n)
+				}
+			}
+			for a := range got {
+				if c.want[a] == 0 {
+					t.Errorf("%s found, nothing of the kind is wrong", a)
+				}
+			}
+		})
+	}
+}

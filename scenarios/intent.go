@@ -1,0 +1,53 @@
+package scenarios
+
+// Attempt is how one attempt of an intent ended.
+type Attempt struct {
+	Answer Answer
+	HTTP   int
+	Body   string
+	// Died says that the attempt never answered: its session was killed, or the run was stopped.
+	Died bool
+	// Followup says that the attempt came after the race, when nothing was in flight.
+	Followup bool
+	// OtherAmount says that the attempt was sent with another amount than the intent's: it must be Mismatched.
+	OtherAmount bool
+}
+
+// Row is one row that attempts left, or changed, in the form that all scenarios share: the columns of Scenario.Rows, in this
+// order.
+type Row struct {
+	ID          int64  // rises with each new row; 0 for one that was there before the first attempt
+	Key         string // empty where the row belongs to no request
+	OrderID     int64  // of the intent
+	AmountCents int64
+	Status      string // what a reader should see of the row, in a word or two
+	HTTP        int    // of the stored answer; 0 where there is none
+	Body        string // of the stored answer; empty where there is none
+}
+
+// Intent is everything known of one intent after its last attempt has ended.
+type Intent struct {
+	Request  Request // the intent's own
+	Requests int     // made of it: the distinct requests, or the clients
+	Attempts []Attempt
+	Rows     []Row
+	// RowsUnknown says that the rows could not be read, so that nothing is concluded from their absence.
+	RowsUnknown bool
+	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
+	CaptureRequests, Captures, Declines int
+	// Other is another charge of the same order, under a key of its own, made when the first was over. Nil where none was.
+	Other *Other
+}
+
+// Other is what became of the order's other charge.
+type Other struct {
+	Answer             Answer
+	Captures, Declines int
+}
+
+// Finding is one anomaly of one intent, with its size and its words.
+type Finding struct {
+	Anomaly Anomaly
+	Count   int // how much too much or too little, in the anomaly's own unit: captures, rows or answers
+	Detail  string
+}

@@ -1,0 +1,72 @@
+package scenarios
+
+import "context"
+
+// Scenario is a situation: its tables, how requests come about in it, and the invariant by which what they left is judged.
+// It is data and a checker. The engines run every scenario alike and know none of them by name.
+type Scenario struct {
+	Name  string
+	Title string
+	// Strategies are those of the scenario, in the order in which they are shown.
+	Strategies func() []Strategy
+	// Control is the strategy that must be caught on a server before any other is believed to hold there.
+	Control Strategy
+
+	// Tables are those that a schema must make, the one to look at first in front.
+	Tables []string
+	// Rows is the query that reads back what attempts left, as columns of Row in its order. $1 is a number that the rows' ids
+	// are above, $2 the least order whose rows are wanted.
+	Rows string
+
+	// Unique is the constraint on the key that decides who was first, which a strategy may do without. Empty where none decides.
+	Unique string
+
+	// Request makes the nth request of an intent, from 0, out of the intent's own.
+	Request func(of Request, n int) Request
+	// Prepare makes what must be there before so many requests of an intent come. It may be called again. Nil where the tables
+	// are enough.
+	Prepare func(ctx context.Context, db DB, of Request, requests int) error
+
+	// Check judges one intent after its end, worst first. Nothing found is an empty slice. It looks nothing up.
+	Check func(Intent) []Finding
+	// Model is a second judge, which knows nothing of Check. Nil where a scenario has none.
+	Model *Model
+	// Measure counts what is the scenario's own; a name that ends in _cents is money. Nil where the common counts are enough.
+	Measure func(Intent) map[string]int64
+
+	// Acquirer says that money moves at the acquirer, so that its ledger is what counts.
+	Acquirer bool
+	// Followups says that an intent's key is to be tried again afterwards, as it was and for another amount, and its order
+	// charged once more.
+	Followups bool
+}
+
+// Model is a scenario's service as it would be if it took one request after another. An engine that knows the order in which
+// clients asked and were answered looks for one such service that could have answered so.
+type Model struct {
+	// Init is the state before the first request.
+	Init func(Intent) any
+	// Attempt returns the states in which the service may be after an attempt ended so; none where it could not have.
+	Attempt func(state any, a Attempt) []any
+	// End says whether a service in that state could have left what there is.
+	End func(state any, in Intent) bool
+	// Sees are the anomalies that it must take exception to, and must not without one of them.
+	Sees []Anomaly
+}
+
+// Scenario returns the scenario in whose list a strategy of that name stands. What stands in none, such as a strategy that is
+// still being written, is taken for one of the first.
+func (s Strategy) Scenario() Scenario {
+	all := Scenarios()
+	for _, c := range all {
+		for _, known := range c.Strategies() {
+			if known.Name == s.Name {
+				return c
+			}
+		}
+	}
+	return all[0]
+}
+
+// theSame makes every request of an intent a repetition.
+func theSame(of Request, _ int) Request { return of }
