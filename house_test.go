@@ -31,6 +31,7 @@ func imports() map[string][]string {
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
+		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
 		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait",
@@ -40,7 +41,7 @@ func imports() map[string][]string {
 		"internal/report": low,
 
 		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
-			"internal/schedule", "internal/server", "internal/tables"),
+			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/xml"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -90,6 +92,7 @@ func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 		"exits":     exits,
 		"document":  document,
 		"plain":     plain,
+		"xml":       strictXML,
 		"attempts":  func(ts *testscript.TestScript, _ bool, _ []string) { waitForAttempts(ts, cfg) },
 		"noschemas": func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"sql":       func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
@@ -124,6 +127,19 @@ func document(ts *testscript.TestScript, _ bool, args []string) {
 	s, err := c.Compile("schema.json")
 	ts.Check(err)
 	ts.Check(s.Validate(value))
+}
+
+// xml FILE: it is well-formed, to a strict reader.
+func strictXML(ts *testscript.TestScript, _ bool, args []string) {
+	dec := xml.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	dec.Strict = true
+	for {
+		if _, err := dec.Token(); errors.Is(err, io.EOF) {
+			return
+		} else {
+			ts.Check(err)
+		}
+	}
 }
 
 // plain FILE: no carriage return and no escape sequence in it.
@@ -182,7 +198,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "explore", "mutate", "strategies", "explain", "report", "version"} {
+	for _, name := range []string{"race", "explore", "verify", "mutate", "new-strategy", "strategies", "explain", "report", "version"} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

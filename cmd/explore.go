@@ -33,9 +33,13 @@ never "held".`,
 		Example: `  idemlab explore
   idemlab explore --strategy=insert-first-open-tx --sessions 1 --crashes 1
   idemlab explore --strategy=check-then-act --schedule 'A:check B:check A:capture B:capture'
-  idemlab explore --strategy=insert-first --sessions 3 --budget 60s --json`,
+  idemlab explore --strategy=insert-first --sessions 3 --budget 60s --json
+  idemlab explore --spec transfer.spec`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if f.spec != "" {
+				return a.runSpec(c.Context(), f)
+			}
 			x, err := f.exploration(a)
 			if err != nil {
 				return err

@@ -103,6 +103,21 @@ func exitCode(expect Expectation, v results.Verdict, found, shows []scenarios.An
 	return ExitViolated
 }
 
+// Plain judges where there are no claims to compare with, only "violated" or not: doubt is as in Evidence.
+func Plain(expect Expectation, violated bool, doubt string) (verdict, expected results.Verdict, exit int) {
+	verdict, expected = results.Held, results.Held
+	switch {
+	case violated:
+		verdict = results.Violated
+	case doubt != "":
+		verdict = results.Inconclusive
+	}
+	if expect == ExpectViolated {
+		expected = results.Violated
+	}
+	return verdict, expected, exitCode(expect, verdict, nil, nil)
+}
+
 // without returns the members of a that are not in b.
 func without(a, b []scenarios.Anomaly) []scenarios.Anomaly {
 	var rest []scenarios.Anomaly

@@ -17,6 +17,7 @@ func (x *exploration) conclude() {
 	r := &x.result
 	r.Duration = time.Since(x.started)
 	r.proofs = x.e.proofs
+	r.WholeCommits = x.e.wholeCommits.Load()
 	r.SplitCommit = x.e.split.on.Load()
 	r.Fingerprint = fmt.Sprintf("%016x", x.print.Sum64())
 	if r.Cut != "" || r.Inconclusive != "" {

@@ -36,7 +36,8 @@ type engine struct {
 	stops   bool          // backends may be stopped
 	hints   chan struct{} // a notice has come
 
-	split splitCommit
+	split        splitCommit
+	wholeCommits atomic.Bool // a SERIALIZABLE transaction's COMMIT was one step
 
 	intents int64           // the number of the last; counted on from the clock, so that a second run on the same tables has others
 	lowest  int64           // rows of earlier schedules have ids up to this one

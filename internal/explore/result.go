@@ -17,7 +17,7 @@ type Result struct {
 	BlockedSteps  int
 	Divergences   int // executions that did not repeat themselves, and were run again
 	Complete      bool
-	Cut           string // why it is not complete: "budget", "schedules", "interrupted", "sampled", "diverged", or empty
+	Cut           string // why it is not complete: "budget", "schedules", "interrupted", "sampled", "diverged", "ungated", "void", or empty
 	Inconclusive  string // why nothing can be said, if that is so
 	Duration      time.Duration
 	Outcomes      []OutcomeCount // in the order first seen
@@ -27,6 +27,7 @@ type Result struct {
 	Isolation     string
 	Split         bool
 	SplitCommit   bool   // the COMMIT of a SERIALIZABLE transaction was two steps
+	WholeCommits  bool   // some such COMMIT was one
 	Notices       bool   // waits were told by PostgreSQL rather than polled for
 	WakeOneByOne  bool   // waiters let go by one step went on one by one, in order
 	OracleDiffers string // a history on which Porcupine and the invariants differ: the run is void
@@ -86,7 +87,7 @@ func (r Result) Bounds() string {
 	if !r.Split {
 		text += ", a write and its becoming visible as one"
 	}
-	if r.Isolation == "serializable" && !r.SplitCommit {
+	if r.WholeCommits {
 		text += ", a COMMIT's decision and its becoming visible as one"
 	}
 	if o.Instances > 1 {

@@ -93,8 +93,14 @@ func (x *exploration) settleError(ctx context.Context, err error) error {
 	case errors.Is(err, schedule.ErrDiverged):
 		x.result.Cut, x.result.Inconclusive = "diverged", err.Error()
 		return nil
-	case errors.Is(err, errUngated), errors.Is(err, errElsewhere), errors.Is(err, errOracle), errors.Is(err, errReduction):
+	case errors.Is(err, errUngated), errors.Is(err, errElsewhere):
 		x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
+		return nil
+	case errors.Is(err, errOracle):
+		x.result.Cut, x.result.Inconclusive, x.result.OracleDiffers = "void", err.Error(), err.Error()
+		return nil
+	case errors.Is(err, errReduction):
+		x.result.Cut, x.result.Inconclusive = "void", err.Error()
 		return nil
 	}
 	return err

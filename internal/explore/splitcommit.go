@@ -30,7 +30,11 @@ const trials = 200
 
 // splitsCommits says whether COMMITs of this transaction are to be split, and prepares the server at the first that is.
 func (e *engine) splitsCommits(ctx context.Context, t *txn) (bool, error) {
-	if t == nil || !t.serializable() || !e.stops || e.o.NoSplit || len(t.writes) == 0 && !t.everything {
+	if t == nil || !t.serializable() || len(t.writes) == 0 && !t.everything {
+		return false, nil
+	}
+	if !e.stops || e.o.NoSplit {
+		e.wholeCommits.Store(true)
 		return false, nil
 	}
 	s := &e.split

@@ -2,8 +2,8 @@ package explore
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -141,7 +141,10 @@ func (w *world) Next(id int) string {
 // Do implements schedule.World.
 func (w *world) Do(ctx context.Context, a schedule.Action) (schedule.Event, error) {
 	s := w.sessions[a.Session]
-	w.trace = append(w.trace, Turn{Session: a.Session, Kind: a.Kind, Step: w.Next(a.Session), SQL: s.at.verb, Attempt: s.attempt.number})
+	w.trace = append(w.trace, Turn{Session: a.Session, Kind: a.Kind, Step: w.Next(a.Session), Attempt: s.attempt.number})
+	if s.state == parked {
+		w.turn().SQL = s.at.verb
+	}
 	if len(w.trace) > mostTurns {
 		return schedule.Event{}, fmt.Errorf("%w: a schedule does not end after %d steps: the strategy loops until another session has acted", errUngated, mostTurns)
 	}
@@ -218,13 +221,11 @@ func (w *world) kill(ctx context.Context, s *session) error {
 			return err
 		}
 		if r.a != s.attempt || !r.ended {
-			return errors.New("explore: another session moved while one died: the strategy works behind the explorer's back")
+			return fmt.Errorf("session %c %w: its wait ended while another session died: a timeout?", 'A'+rune(r.a.s.id), errElsewhere)
 		}
 	}
-	for name, m := range w.mutexes {
-		if m.owner == s {
-			w.handOn(s, name)
-		}
+	for _, name := range slices.Sorted(maps.Keys(w.mutexes)) {
+		w.handOn(s, name)
 	}
 	foot, err := s.clear(ctx, true)
 	if err != nil {
