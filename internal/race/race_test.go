@@ -58,7 +58,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 					t.Skip(s.Name, why)
 				}
 				o := small(t, s)
-				o.Isolation, o.Rounds = level, 1
+				o.Isolation, o.Rounds, o.Attempts, o.Pool = level, 1, 6, 6
 				r := run(t, o)
 				// What a strategy shows by chance (two claims within one commit's time) may take several races; what it must
 				// never show gets no second one.
