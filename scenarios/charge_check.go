@@ -15,6 +15,9 @@ func checkCharge(in Intent) []Finding {
 	add(DoubleCharge, in.Captures-1, "%d captures for one intent", in.Captures)
 	if !in.RowsUnknown {
 		add(ChargedWithoutRecord, in.Captures-t.captured, "%s, %s CAPTURADA", count(in.Captures, "capture"), count(t.captured, "row"))
+		if in.CapturedCents != 0 && in.Captures == t.captured && in.CapturedCents != t.capturedCents {
+			add(ChargedWithoutRecord, 1, "%d cents captured, %d recorded", in.CapturedCents, t.capturedCents)
+		}
 	}
 	if in.Captures == 0 {
 		add(AnsweredWithoutCharge, t.toldCharged, "%s told of a charge that never happened", count(t.toldCharged, "client"))
@@ -24,7 +27,7 @@ func checkCharge(in Intent) []Finding {
 		add(DoubleCharge, o.Captures-1, "%d captures for another charge of the order", o.Captures)
 		add(MissingCharge, o.refused(), "another charge of the order, under a key of its own, was refused: told %s", o.Answer)
 	}
-	add(DivergentAnswers, t.divergent(), "one key, different final answers: %s", t.answerList())
+	add(DivergentAnswers, t.divergent(in.Captures+in.Declines > 0), "one key, different final answers: %s", t.answerList())
 	if t.final() > 0 {
 		add(ErrorToDuplicate, t.failed, "%s told of an error although the intent was served", count(t.failed, "attempt"))
 	}

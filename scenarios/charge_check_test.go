@@ -26,17 +26,17 @@ func TestChargeFindsExactlyWhatIsWrong(t *testing.T) {
 	}{
 		"one charge, a 409, a replay": {Intent{
 			Attempts: []Attempt{charged("cap-1"), inProgress, replayed("cap-1"), other},
-			Rows:     []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1}, nil},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1}, nil},
 		"declined and replayed": {Intent{
 			Attempts: []Attempt{told(Declined, 402), {Answer: Replayed, HTTP: 402}},
-			Rows:     []Row{row("RECUSADA")}, CaptureRequests: 1, Declines: 1}, nil},
+			Rows:     []Row{row("RECUSADA")}, Requests: 1, Declines: 1}, nil},
 		"three charges": {Intent{
 			Attempts: []Attempt{charged("cap-1"), charged("cap-2"), charged("cap-3")},
-			Rows:     []Row{row("CAPTURADA"), row("CAPTURADA"), row("CAPTURADA")}, CaptureRequests: 3, Captures: 3},
+			Rows:     []Row{row("CAPTURADA"), row("CAPTURADA"), row("CAPTURADA")}, Requests: 3, Captures: 3},
 			map[Anomaly]int{DoubleCharge: 2, DivergentAnswers: 2}},
 		"the table is clean and the customer paid twice": {Intent{
 			Attempts: []Attempt{charged("cap-1"), failed},
-			Rows:     []Row{row("CAPTURADA")}, CaptureRequests: 2, Captures: 2},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 2, Captures: 2},
 			map[Anomaly]int{DoubleCharge: 1, ChargedWithoutRecord: 1, ErrorToDuplicate: 1}},
 		"told of a charge that never happened": {Intent{
 			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}},
@@ -44,32 +44,48 @@ func TestChargeFindsExactlyWhatIsWrong(t *testing.T) {
 		"everybody turned away": {Intent{Attempts: []Attempt{failed, failed}},
 			map[Anomaly]int{MissingCharge: 1}},
 		"the worker died after the money moved": {Intent{
-			Attempts: []Attempt{died, inProgress}, Rows: []Row{row("PROCESSANDO")}, CaptureRequests: 1, Captures: 1},
+			Attempts: []Attempt{died, inProgress}, Rows: []Row{row("PROCESSANDO")}, Requests: 1, Captures: 1},
 			map[Anomaly]int{ChargedWithoutRecord: 1, Orphan: 1}},
 		"the worker died before": {Intent{
 			Attempts: []Attempt{died, inProgress}, Rows: []Row{row("PROCESSANDO")}},
 			map[Anomaly]int{Orphan: 1}},
 		"an error that served nobody is no error to a duplicate": {Intent{
-			Attempts: []Attempt{failed, inProgress}, Rows: []Row{row("PROCESSANDO")}, CaptureRequests: 1},
+			Attempts: []Attempt{failed, inProgress}, Rows: []Row{row("PROCESSANDO")}, Requests: 1},
 			map[Anomaly]int{Orphan: 1}},
 		"another amount under the key is answered": {Intent{
 			Attempts: []Attempt{charged("cap-1"), otherAnswered},
-			Rows:     []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1},
 			map[Anomaly]int{DivergentAnswers: 1}},
 		"another charge of the order goes its own way": {Intent{
-			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
 			Other: &Other{Answer: Charged, Captures: 1}}, nil},
 		"another charge of the order is declined": {Intent{
-			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
 			Other: &Other{Answer: Declined, Declines: 1}}, nil},
 		"another charge of the order is taken for the first": {Intent{
-			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
 			Other: &Other{Answer: Replayed}}, map[Anomaly]int{MissingCharge: 1}},
 		"another charge of the order moves money twice": {Intent{
-			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, CaptureRequests: 1, Captures: 1,
+			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
 			Other: &Other{Answer: Charged, Captures: 2}}, map[Anomaly]int{DoubleCharge: 1}},
+		"409 for ever": {Intent{
+			Attempts: []Attempt{charged("cap-1"), inProgress, {Answer: InProgress, HTTP: 409, Followup: true}, other},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1},
+			map[Anomaly]int{DivergentAnswers: 1}},
+		"409 while it is open": {Intent{
+			Attempts: []Attempt{failed, {Answer: InProgress, HTTP: 409, Followup: true}, other},
+			Rows:     []Row{row("PROCESSANDO")}, Requests: 1, Captures: 1},
+			map[Anomaly]int{Orphan: 1, ChargedWithoutRecord: 1}},
+		"another amount is told to wait": {Intent{
+			Attempts: []Attempt{charged("cap-1"), replayed("cap-1"), {Answer: InProgress, HTTP: 409, Followup: true, OtherAmount: true}},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1},
+			map[Anomaly]int{DivergentAnswers: 1}},
+		"a row of another amount records nothing": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, CapturedCents: 25000,
+			Rows: []Row{{Status: "CAPTURADA", AmountCents: 50000}}, Requests: 1, Captures: 1},
+			map[Anomaly]int{ChargedWithoutRecord: 1}},
 		"rows that could not be read prove nothing": {Intent{
-			Attempts: []Attempt{charged("cap-1")}, RowsUnknown: true, CaptureRequests: 1, Captures: 1}, nil},
+			Attempts: []Attempt{charged("cap-1")}, RowsUnknown: true, Requests: 1, Captures: 1}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[Anomaly]int{}

@@ -28,13 +28,15 @@ type Row struct {
 // Intent is everything known of one intent after its last attempt has ended.
 type Intent struct {
 	Request  Request // the intent's own
-	Requests int     // made of it: the distinct requests, or the clients
+	Clients  int     // that asked, each with the request that Scenario.Request made for it
 	Attempts []Attempt
 	Rows     []Row
+	// CapturedCents is the money that moved, by the ledger; 0 is not compared with what the rows say.
+	CapturedCents int64
 	// RowsUnknown says that the rows could not be read, so that nothing is concluded from their absence.
 	RowsUnknown bool
 	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
-	CaptureRequests, Captures, Declines int
+	Requests, Captures, Declines int
 	// Other is another charge of the same order, under a key of its own, made when the first was over. Nil where none was.
 	Other *Other
 }

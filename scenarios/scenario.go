@@ -21,11 +21,11 @@ type Scenario struct {
 	// Unique is the constraint on the key that decides who was first, which a strategy may do without. Empty where none decides.
 	Unique string
 
-	// Request makes the nth request of an intent, from 0, out of the intent's own.
+	// Request makes the request of the nth client, from 0, out of the intent's own.
 	Request func(of Request, n int) Request
-	// Prepare makes what must be there before so many requests of an intent come. It may be called again. Nil where the tables
+	// Prepare makes what must be there before so many clients come with an intent's requests. It may be called again. Nil where the tables
 	// are enough.
-	Prepare func(ctx context.Context, db DB, of Request, requests int) error
+	Prepare func(ctx context.Context, db DB, of Request, clients int) error
 
 	// Check judges one intent after its end, worst first. Nothing found is an empty slice. It looks nothing up.
 	Check func(Intent) []Finding

@@ -29,9 +29,9 @@ func (w *world) outcome(ctx context.Context) (Outcome, []scenarios.Row, error) {
 	if err != nil {
 		return Outcome{}, nil, err
 	}
-	in := scenarios.Intent{Request: w.req, Requests: w.e.o.Sessions, Rows: rows}
+	in := scenarios.Intent{Request: w.req, Clients: w.e.o.Sessions, Rows: rows}
 	count := w.ledger.Counts()[intent]
-	in.CaptureRequests, in.Captures, in.Declines = count.Requests, count.Captures, count.Declines
+	in.Requests, in.Captures, in.Declines, in.CapturedCents = count.Requests, count.Captures, count.Declines, count.CapturedCents
 	o := Outcome{Captures: in.Captures, Stuck: w.stuck()}
 	var all [][]told
 	for _, s := range w.sessions {

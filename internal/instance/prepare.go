@@ -12,12 +12,12 @@ import (
 )
 
 // Prepare makes, on a connection of the engine's own, what a scenario and its strategy want to be there before an intent's
-// first attempt, of so many requests.
-func Prepare(ctx context.Context, conn *pgx.Conn, c scenarios.Scenario, s scenarios.Strategy, of scenarios.Request, requests int) error {
+// first attempt, by so many clients.
+func Prepare(ctx context.Context, conn *pgx.Conn, c scenarios.Scenario, s scenarios.Strategy, of scenarios.Request, clients int) error {
 	db := pinned{conn, &recorder{}}
 	var err error
 	if c.Prepare != nil {
-		err = c.Prepare(ctx, db, of, requests)
+		err = c.Prepare(ctx, db, of, clients)
 	}
 	if err == nil && s.Prepare != nil {
 		err = s.Prepare(ctx, db, of)

@@ -78,7 +78,7 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 	if err != nil {
 		return in, fmt.Errorf("connect to watch for waiters: %w", err)
 	}
-	defer watch.Close(context.WithoutCancel(ctx))
+	defer server.CloseConn(ctx, watch)
 	it := newIntent(o.Seed, 0, 0)
 	if err := instance.Prepare(ctx, watch, o.Scenario, s, it.req, 2); err != nil {
 		return in, err
@@ -96,7 +96,7 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 		req := o.Scenario.Request(it.req, n)
 		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), req) }()
 	}
-	in.Request, in.Requests = it.req, 2
+	in.Request, in.Clients = it.req, 2
 	note := func(r instance.Record) {
 		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
 	}
@@ -114,7 +114,7 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 		return in, err
 	}
 	c := acq.Counts()[it.req.Key]
-	in.CaptureRequests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
+	in.Requests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
 	in.Rows, err = tables.Rows(ctx, watch, o.Scenario, 0, it.req.OrderID)
 	return in, err
 }

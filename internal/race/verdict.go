@@ -33,6 +33,8 @@ func doubt(run results.Run, o Options, rowsUnknown bool) string {
 	switch planned := o.Intents * o.Rounds; {
 	case run.Counts == nil || run.Counts.Intents == 0:
 		return "no intent came to its end"
+	case run.Control == nil:
+		return "no control was run: nothing shows that a violation would have been seen"
 	case check.ControlDoubt(run.Control) != "":
 		return check.ControlDoubt(run.Control)
 	case run.Counts.Intents < planned:

@@ -18,9 +18,9 @@ func notes(b *strings.Builder, runs []results.Run) {
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
-		if n, what := counted(r); r.Verdict == results.Held && n > 0 {
+		if n, what := raced(r); r.Verdict == results.Held && n > 0 {
 			held = true
-			lines = append(lines, fmt.Sprintf("%s: %s in %s: the true share is below %.1f %% (95 %% confidence).",
+			lines = append(lines, fmt.Sprintf("%s: %s in %s that raced: the true share is below %.1f%% (95%% confidence).",
 				r.Strategy, what, count(n, "intent"), 100*upper95(n)))
 		}
 	}
@@ -32,15 +32,18 @@ func notes(b *strings.Builder, runs []results.Run) {
 	}
 }
 
-// counted is in how many intents nothing was found, and what was not.
-func counted(r results.Run) (n int, what string) {
+// raced is the number of intents in which something could have gone wrong and did not, and what: their attempts overlapped,
+// and where there is an acquirer it approved. Where some went wrong after all there is no bound to give.
+func raced(r results.Run) (n int, what string) {
 	switch {
-	case r.Counts == nil:
+	case r.Counts == nil || r.Overlap == nil:
 		return 0, ""
-	case r.Counts.IntentsCharged != nil:
-		return *r.Counts.IntentsCharged, "0 double charges"
+	case r.Counts.AcquirerCounts == nil:
+		return r.Overlap.IntentsOverlapped, "0 violations"
+	case r.Counts.IntentsCharged == nil || r.Counts.IntentsDoubleCharged > 0:
+		return 0, ""
 	}
-	return r.Counts.Intents, "nothing of what it claims never to happen"
+	return min(*r.Counts.IntentsCharged, r.Overlap.IntentsOverlapped), "0 double charges"
 }
 
 // unjudged names the kinds of anomaly that were found and that the strategy says nothing about.
@@ -103,7 +106,7 @@ func conclusion(d results.Document) string {
 	case 0:
 		return string(d.Verdict) + ", as expected" + several(d)
 	case 1:
-		return string(d.Verdict) + ", AGAINST EXPECTATION"
+		return "AGAINST EXPECTATION: " + against(d)
 	case 130:
 		return "interrupted; what was measured until then is " + string(d.Verdict)
 	case 4:
@@ -118,6 +121,17 @@ func conclusion(d results.Document) string {
 		}
 	}
 	return "none: the run did not come to its end"
+}
+
+// against names the runs that did not end as expected.
+func against(d results.Document) string {
+	var parts []string
+	for _, r := range d.Runs {
+		if r.ExitCode == 1 {
+			parts = append(parts, fmt.Sprintf("%s %s", r.Strategy, r.Verdict))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // several keeps the last line honest where runs differ: "violated" alone would hide the one that held.
