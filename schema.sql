@@ -1,9 +1,10 @@
--- The tables of the lab: one row is one charge (cobrança), and its key says which wish to pay it belongs to.
+-- The tables of the lab, scenario by scenario. The first, charge: one row is one charge (cobrança), and its key says which wish
+-- to pay it belongs to.
 -- Source of names and statuses: article 1, section 3, "Na prática, com SQL".
 --
 -- Every run creates a schema of its own, runs this file inside it, and drops it at the end.
--- Hand the lab another file with --schema; it must create `cobranca` with these columns. What stands below it is for
--- some strategies only, and a file for the others may leave it out.
+-- Hand the lab another file with --schema; for charge it must create `cobranca` with these columns. What stands below it is for
+-- some strategies or for other scenarios, and a file for the rest may leave it out.
 
 CREATE TABLE cobranca (
     -- Advances with every INSERT, also with a refused one: gaps are normal, and no business number.
@@ -54,3 +55,32 @@ ALTER TABLE cobranca
     ADD COLUMN fase      text,
     -- The acquirer's number for it, kept from the moment at which it is known.
     ADD COLUMN captura   text;
+
+-- The scenario debit: article 1, section 4, "A decisão depende do valor lido". Balance here, stock elsewhere: whatever is read,
+-- reckoned with and written back.
+CREATE TABLE conta (
+    id             bigint PRIMARY KEY,
+
+    -- No CHECK (saldo_centavos >= 0): it would turn an overdraft into an error, and leave a lost update as it is, for a balance
+    -- that was overwritten is too high, not too low.
+    saldo_centavos bigint NOT NULL,
+
+    -- As in pedido: whoever writes raises it by one, and only if it is still what was read.
+    versao         bigint NOT NULL DEFAULT 0
+);
+
+-- What was taken from an account, a row for each debit: what the balance must agree with.
+CREATE TABLE lancamento (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    conta_id        bigint NOT NULL,
+
+    -- A key for each debit. It keeps a retry from debiting twice, and says nothing about two debits that read one balance:
+    -- those are two operations, with a key each.
+    idempotency_key text   NOT NULL,
+    valor_centavos  bigint NOT NULL,
+    criado_em       timestamptz NOT NULL DEFAULT now(),
+
+    CONSTRAINT uq_lancamento_idempotency_key UNIQUE (idempotency_key)
+);
+
+CREATE INDEX lancamento_conta_id ON lancamento (conta_id);

@@ -1,7 +1,7 @@
 package scenarios
 
 // Scenarios returns every scenario, the articles' own first.
-func Scenarios() []Scenario { return []Scenario{ChargeOnce} }
+func Scenarios() []Scenario { return []Scenario{ChargeOnce, Debit} }
 
 // All returns every strategy, scenario by scenario.
 func All() []Strategy {
@@ -66,5 +66,16 @@ func chargeStrategies() []Strategy {
 		LeaseTakeoverHeartbeat,
 		RecoveryPoints,
 		IntentThenReconcile,
+	}
+}
+
+// debitStrategies are the wrong one, the two locks of the articles, and what PostgreSQL does without either.
+func debitStrategies() []Strategy {
+	return []Strategy{
+		ReadThenWrite,
+		ForUpdate,
+		Version,
+		ConditionalUpdate,
+		Serializable,
 	}
 }

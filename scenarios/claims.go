@@ -44,3 +44,13 @@ func pick(claims []Claim, under Hazard, at pgx.TxIsoLevel) []Anomaly {
 	}
 	return found
 }
+
+// debitsConserveMoney is what every sound way to debit claims, at every isolation level, also where a session dies.
+func debitsConserveMoney() []Claim {
+	never := []Anomaly{LostUpdate, Overdraft, DoubleCharge, ChargedWithoutRecord, AnsweredWithoutCharge, MissingCharge}
+	claims := neverInARace(never...)
+	for _, a := range never {
+		claims = append(claims, Claim{Crash, nil, a})
+	}
+	return claims
+}

@@ -32,7 +32,7 @@ const (
 // Anomaly is something that an invariant found to be wrong.
 type Anomaly string
 
-// The anomalies of the scenario charge.
+// The anomalies. Those of money that moved or did not are the scenario charge's first of all.
 const (
 	DoubleCharge          Anomaly = "double_charge"           // an intent's money moved more than once
 	MissingCharge         Anomaly = "missing_charge"          // a legitimate charge was refused
@@ -41,9 +41,14 @@ const (
 	Orphan                Anomaly = "orphan"                  // a row left PROCESSANDO, with nobody working on it
 	ChargedWithoutRecord  Anomaly = "charged_without_record"  // money moved, no row says so
 	AnsweredWithoutCharge Anomaly = "answered_without_charge" // the client was told of a charge that never happened
+	LostUpdate            Anomaly = "lost_update"             // a write was overwritten by one that had not seen it
+	Overdraft             Anomaly = "overdraft"               // more was given out than there was
 )
 
 // Anomalies lists every Anomaly, worst first.
 func Anomalies() []Anomaly {
-	return []Anomaly{DoubleCharge, ChargedWithoutRecord, AnsweredWithoutCharge, MissingCharge, DivergentAnswers, ErrorToDuplicate, Orphan}
+	return []Anomaly{
+		DoubleCharge, LostUpdate, Overdraft, ChargedWithoutRecord, AnsweredWithoutCharge, MissingCharge, DivergentAnswers,
+		ErrorToDuplicate, Orphan,
+	}
 }

@@ -97,11 +97,17 @@ func (t Turn) document() results.Turn {
 	return d
 }
 
-// rowWords numbers rows from 1: the sequence skips what was rolled back.
+// rowWords numbers the rows that attempts made from 1: the sequence skips what was rolled back.
 func rowWords(rows []scenarios.Row) []string {
 	var out []string
-	for i, r := range rows {
-		out = append(out, fmt.Sprintf("#%d %s", i+1, r.Status))
+	n := 0
+	for _, r := range rows {
+		if r.ID == 0 { // it was there before
+			out = append(out, r.Status)
+			continue
+		}
+		n++
+		out = append(out, fmt.Sprintf("#%d %s", n, r.Status))
 	}
 	return out
 }

@@ -19,14 +19,17 @@ type gate interface {
 
 // pause is a gate between what an attempt reads and what it does about it: in front of its second call to the database. It
 // stands in for the acquirer's gate where no money moves there. A strategy that is done with one call never comes to it.
+//
+// Once it is open the attempts go on one after another: side by side, at REPEATABLE READ and above, PostgreSQL would refuse one
+// of them by luck, and the control with it.
 type pause struct {
-	arrivals, open chan struct{}
-	once           sync.Once
+	arrivals, open, turn chan struct{}
+	once                 sync.Once
 }
 
 func newPause() *pause {
 	// As many as a forced order has, so that nobody waits for somebody to look.
-	return &pause{arrivals: make(chan struct{}, 2), open: make(chan struct{})}
+	return &pause{arrivals: make(chan struct{}, 2), open: make(chan struct{}), turn: make(chan struct{}, 1)}
 }
 
 func (p *pause) Arrivals() <-chan struct{} { return p.arrivals }
@@ -39,7 +42,9 @@ func (p *pause) inside(s scenarios.Strategy, armed func() bool) scenarios.Strate
 		handle := inner(env)
 		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 			if armed() {
-				db = &paused{DB: db, pause: p}
+				d := &paused{DB: db, pause: p}
+				defer d.done()
+				db = d
 			}
 			return handle(ctx, db, acq, req)
 		}
@@ -51,6 +56,7 @@ func (p *pause) inside(s scenarios.Strategy, armed func() bool) scenarios.Strate
 type paused struct {
 	scenarios.DB
 	pause *pause
+	turn  atomic.Bool  // it has the turn
 	calls atomic.Int32 // a strategy may call from several goroutines
 }
 
@@ -63,6 +69,18 @@ func (d *paused) called(ctx context.Context) {
 	select {
 	case <-d.pause.open:
 	case <-ctx.Done():
+	}
+	select {
+	case d.pause.turn <- struct{}{}:
+		d.turn.Store(true)
+	case <-ctx.Done():
+	}
+}
+
+// done lets the other go on.
+func (d *paused) done() {
+	if d.turn.Load() {
+		<-d.pause.turn
 	}
 }
 

@@ -186,8 +186,19 @@ func (p *picture) rows(t results.Turn) string {
 	if now == "" {
 		return "(empty)"
 	}
-	if len(t.Table) > 1 {
-		return fmt.Sprintf("%d rows: %s", len(t.Table), summary(t.Table))
+	var before, made []string // those that attempts made have a number
+	for _, r := range t.Table {
+		if strings.HasPrefix(r, "#") {
+			made = append(made, r)
+		} else {
+			before = append(before, r)
+		}
+	}
+	switch {
+	case len(before) > 0 && len(made) > 0:
+		return strings.Join(before, " ") + " " + summary(made)
+	case len(made) > 1:
+		return fmt.Sprintf("%d rows: %s", len(made), summary(made))
 	}
 	return now
 }
@@ -197,7 +208,7 @@ func summary(rows []string) string {
 	var letters []string
 	for _, r := range rows {
 		if _, status, ok := strings.Cut(r, " "); ok && status != "" {
-			letters = append(letters, status[:1])
+			letters = append(letters, string([]rune(status)[:1]))
 		}
 	}
 	return strings.Join(letters, " ")
