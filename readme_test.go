@@ -40,12 +40,15 @@ func TestREADMEListsTheStrategies(t *testing.T) {
 
 func strategiesTable() string {
 	var b strings.Builder
-	b.WriteString("| strategy | how it answers | in a race at READ COMMITTED | after a crash |\n|---|---|---|---|\n")
-	for _, s := range scenarios.All() {
-		fmt.Fprintf(&b, "| [`%s`](scenarios/%s) | %s | %s | %s |\n", s.Name, scenarios.FileOf(s.Name), s.Title,
-			raced(s), claimed(s, scenarios.Crash))
+	for _, c := range scenarios.Scenarios() {
+		fmt.Fprintf(&b, "\n**Scenario `%s`**: %s.\n\n", c.Name, c.Title)
+		b.WriteString("| strategy | how it answers | in a race at READ COMMITTED | after a crash |\n|---|---|---|---|\n")
+		for _, s := range c.Strategies() {
+			fmt.Fprintf(&b, "| [`%s`](scenarios/%s) | %s | %s | %s |\n", s.Name, scenarios.FileOf(s.Name), s.Title,
+				raced(s), claimed(s, scenarios.Crash))
+		}
 	}
-	return b.String()
+	return b.String() + "\n"
 }
 
 // raced adds to the claims of a race what they depend on.

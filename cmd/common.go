@@ -79,6 +79,14 @@ func (c common) oneScenario() error {
 	return nil
 }
 
+func scenarioNames() []string {
+	var names []string
+	for _, s := range scenarios.Scenarios() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 func strategyNames() []string {
 	var names []string
 	for _, s := range scenarios.All() {

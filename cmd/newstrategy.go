@@ -13,7 +13,7 @@ import (
 	"idemlab/scenarios"
 )
 
-// listEnd is what stands behind the last strategy in scenarios/all.go.
+// listEnd is what stands behind the last strategy of a list in scenarios/all.go.
 const listEnd = "\n\t}\n}\n"
 
 func (a *app) newStrategy() *cobra.Command {
@@ -42,8 +42,9 @@ func (a *app) writeStrategy(name, from string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if _, err := strategyOf(from); err != nil {
-		return err
+	copied, err := scenarios.Variable(from)
+	if _, unknown := strategyOf(from); unknown != nil || err != nil {
+		return errors.Join(unknown, err)
 	}
 	list := filepath.Join("scenarios", "all.go")
 	text, err := os.ReadFile(list)
@@ -53,7 +54,7 @@ func (a *app) writeStrategy(name, from string) error {
 	if err != nil {
 		return fmt.Errorf("read the list: %w", err)
 	}
-	before, after, ok := strings.Cut(string(text), listEnd)
+	before, after, ok := behind(string(text), "\n\t\t"+copied+",", listEnd)
 	if !ok {
 		return fmt.Errorf("%s is not as expected: add %s to the list by hand", list, variable)
 	}
@@ -80,4 +81,15 @@ func (a *app) writeStrategy(name, from string) error {
 	}
 	_, err = fmt.Fprintf(a.stdout, "wrote %s, a copy of %s, and its line in %s\nnow: go run . race --strategy=%s\nthen change it, and say what it claims; go test ./scenarios ./internal/race holds it to that\n", path, from, list, name)
 	return err
+}
+
+// behind cuts a text around the first end that stands behind a line: the end of the list in which the copied strategy stands,
+// for its copy belongs to the same scenario.
+func behind(text, line, end string) (before, after string, ok bool) {
+	i := strings.Index(text, line)
+	if i < 0 {
+		return "", "", false
+	}
+	before, after, ok = strings.Cut(text[i:], end)
+	return text[:i] + before, after, ok
 }

@@ -12,7 +12,7 @@ import (
 func (a *app) strategies() *cobra.Command {
 	return &cobra.Command{
 		Use:     "strategies",
-		Short:   "List the strategies",
+		Short:   "List the strategies, scenario by scenario",
 		Example: "  idemlab strategies",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -20,12 +20,18 @@ func (a *app) strategies() *cobra.Command {
 			for _, s := range scenarios.All() {
 				width = max(width, len(s.Name))
 			}
-			for _, s := range scenarios.All() {
-				if _, err := fmt.Fprintf(a.stdout, "%-*s %s\n", width, s.Name, s.Title); err != nil {
-					return err
+			var b strings.Builder
+			for i, c := range scenarios.Scenarios() {
+				if i > 0 {
+					b.WriteString("\n")
+				}
+				fmt.Fprintf(&b, "scenario %s: %s\n", c.Name, c.Title)
+				for _, s := range c.Strategies() {
+					fmt.Fprintf(&b, "%-*s %s\n", width, s.Name, s.Title)
 				}
 			}
-			return nil
+			_, err := fmt.Fprint(a.stdout, b.String())
+			return err
 		},
 	}
 }
@@ -66,6 +72,7 @@ func explanation(s scenarios.Strategy) (string, error) {
 	fmt.Fprintf(&b, "%s: %s\n\n%s\n", s.Name, s.Title, s.Text)
 	claims(&b, "never", s.Never)
 	claims(&b, "shows", s.Shows)
+	fmt.Fprintf(&b, "\nscenario %s\n", s.Scenario().Name)
 	for _, name := range s.Without {
 		fmt.Fprintf(&b, "\ndoes without %s\n", name)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ type verifyFlags struct {
 	parallel int
 	full     bool
 	junit    string
+	scenario string
 }
 
 func (a *app) verify() *cobra.Command {
@@ -42,14 +44,21 @@ func (a *app) verify() *cobra.Command {
 		Long: `Race and explore every strategy, under each hazard, and compare with what it claims: a safe strategy must hold, an unsafe
 one must be caught, and what is undecided is exit code 4. One command for the whole guarantee, for CI.`,
 		Example: `  idemlab verify
+  idemlab verify --scenario=debit
   idemlab verify --strategy=insert-first --isolation "read committed,repeatable read" --junit report.xml
   idemlab verify --full --budget 30m --json`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.runVerify(c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.narrow(c.Flags().Changed("strategy")); err != nil {
+				return err
+			}
+			return a.runVerify(c.Context(), &f)
+		},
 	}
 	fl := c.Flags()
 	fl.StringSliceVarP(&f.common.strategies, "strategy", "s", strategyNames(), "strategy; a comma list, or repeated (default: all)")
 	fl.Lookup("strategy").DefValue = ""
+	fl.StringVar(&f.scenario, "scenario", "", "the strategies of this scenario only: "+strings.Join(scenarioNames(), ", "))
 	fl.StringSliceVar(&f.levels, "isolation", []string{string(pgx.ReadCommitted)}, "isolation levels; a comma list")
 	fl.StringVar(&f.common.ddlFile, "schema", "", "SQL file in place of the embedded schema.sql")
 	fl.Uint64Var(&f.common.seed, "seed", 1, "seed of everything that is left to chance")
@@ -57,10 +66,37 @@ one must be caught, and what is undecided is exit code 4. One command for the wh
 	fl.IntVar(&f.parallel, "parallel", 1, "cells at once, each on tables of its own")
 	fl.BoolVar(&f.full, "full", false, "every isolation level, 3 sessions, lost replies and instances too")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit file, a test case for each cell")
+	// The only error is a flag that does not exist, which the first test run would show.
+	_ = c.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(scenarioNames(), cobra.ShellCompDirectiveNoFileComp))
 	f.server.add(c)
 	f.output.add(c)
 	f.common.isolation, f.common.expect = string(pgx.ReadCommitted), string(check.ExpectClaim)
 	return c
+}
+
+// narrow takes --scenario into account: its strategies, or those named, which must then be among them.
+func (f *verifyFlags) narrow(named bool) error {
+	if f.scenario == "" {
+		return nil
+	}
+	s, ok := scenarios.ScenarioNamed(f.scenario)
+	if !ok {
+		return usagef("no scenario %q; there are: %s", f.scenario, strings.Join(scenarioNames(), ", "))
+	}
+	var names []string
+	for _, one := range s.Strategies() {
+		names = append(names, one.Name)
+	}
+	if !named {
+		f.common.strategies = names
+		return nil
+	}
+	for _, name := range f.common.strategies {
+		if !slices.Contains(names, name) {
+			return usagef("--strategy=%s: the scenario %s has %s", name, s.Name, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {

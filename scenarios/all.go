@@ -12,6 +12,16 @@ func All() []Strategy {
 	return all
 }
 
+// ScenarioNamed returns the scenario of that name, and whether there is one.
+func ScenarioNamed(name string) (Scenario, bool) {
+	for _, c := range Scenarios() {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return Scenario{}, false
+}
+
 // Named returns the strategy of that name, and whether there is one.
 func Named(name string) (Strategy, bool) {
 	for _, s := range All() {

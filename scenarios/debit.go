@@ -15,7 +15,7 @@ var Debit = Scenario{
 	Control:    ReadThenWrite,
 	Tables:     []string{"conta", "lancamento"},
 	Rows: `
-		SELECT 0::bigint, '', id, saldo_centavos, 'saldo ' || to_char(saldo_centavos / 100.0, 'FM999999990.00'), 0, ''
+		SELECT 0::bigint, '', id, saldo_centavos, to_char(saldo_centavos / 100.0, 'FM999999990.00'), 0, ''
 		  FROM conta
 		 WHERE id >= $2
 		UNION ALL

@@ -32,7 +32,7 @@ func small(t *testing.T, s scenarios.Strategy) Options {
 		t.Fatal(err)
 	}
 	return Options{
-		Scenario: scenarios.ChargeOnce, Strategy: s,
+		Scenario: s.Scenario(), Strategy: s,
 		Attempts: 8, Intents: 3, Rounds: 2, Instances: 1, Pool: 8, Isolation: pgx.ReadCommitted,
 		Acquirer: acquirer.Options{Latency: acquirer.Fixed(20 * time.Millisecond)}, AttemptTimeout: time.Minute,
 		Seed: 1, Expect: check.ExpectClaim, DDL: string(ddl), Child: []string{self, childArg},

@@ -44,6 +44,8 @@ func doubt(run results.Run, o Options, rowsUnknown bool) string {
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)
 	case run.Counts.IntentsCharged != nil && *run.Counts.IntentsCharged == 0:
 		return "the acquirer approved nothing, so nothing could be charged twice"
+	case run.Counts.AcquirerCounts == nil && run.Answers[string(scenarios.Charged)] == 0:
+		return "no attempt was told that it had succeeded, so nothing could go wrong"
 	case rowsUnknown:
 		return "the rows could not be read"
 	}
