@@ -1,7 +1,7 @@
 package scenarios
 
 // Scenarios returns every scenario, the articles' own first.
-func Scenarios() []Scenario { return []Scenario{ChargeOnce, Debit} }
+func Scenarios() []Scenario { return []Scenario{ChargeOnce, Debit, Resource} }
 
 // All returns every strategy, scenario by scenario.
 func All() []Strategy {
@@ -87,5 +87,14 @@ func debitStrategies() []Strategy {
 		Version,
 		ConditionalUpdate,
 		Serializable,
+	}
+}
+
+// resourceStrategies are HTTP's methods: those that may be repeated, and the one that may not.
+func resourceStrategies() []Strategy {
+	return []Strategy{
+		Put,
+		Delete,
+		Post,
 	}
 }

@@ -18,6 +18,7 @@ var ChargeOnce = Scenario{
 		   AND pedido_id >= $2
 		 ORDER BY id`,
 	Unique:    KeyConstraint,
+	Answers:   []Answer{Charged, Replayed, InProgress, Mismatched, Declined, Failed},
 	Request:   theSame,
 	Check:     checkCharge,
 	Model:     &chargeModel,

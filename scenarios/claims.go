@@ -54,3 +54,8 @@ func debitsConserveMoney() []Claim {
 	}
 	return claims
 }
+
+// sameStateAfterAll is what an idempotent method claims, at every isolation level, also where a session dies.
+func sameStateAfterAll() []Claim {
+	return append(neverInARace(StateDiffers), Claim{Crash, nil, StateDiffers})
+}

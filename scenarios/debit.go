@@ -24,6 +24,7 @@ var Debit = Scenario{
 		 WHERE id > $1
 		   AND conta_id >= $2
 		 ORDER BY 1`,
+	Answers: []Answer{Charged, Declined, Failed},
 	Request: debitOfItsOwn,
 	Prepare: openAccount,
 	Check:   checkDebit,

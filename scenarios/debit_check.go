@@ -75,7 +75,7 @@ func checkDebit(in Intent) []Finding {
 		}
 	}
 	l := ledgerOf(in)
-	add(DoubleCharge, l.twice, "%s under a key that has one", count(l.twice, "more entry"))
+	add(DoubleCharge, l.twice, "%d too many under a key that has an entry", l.twice)
 	add(LostUpdate, l.debits(l.appeared()), "%s entered, %d cents, and the balance went from %d to %d: %d cents were spent and are still there",
 		count(l.entries, "debit"), l.entered, l.opening, l.closing, l.appeared())
 	add(Overdraft, max(l.debits(l.entered-l.opening), l.debits(-l.closing)), "%d cents given out, and there were %d; the balance is %d",
@@ -83,10 +83,10 @@ func checkDebit(in Intent) []Finding {
 	add(ChargedWithoutRecord, l.debits(-l.appeared()), "%d cents left the account without an entry", -l.appeared())
 	add(AnsweredWithoutCharge, l.accepted-l.entries, "%s told of a debit, %s entered", count(l.accepted, "client"), count(l.entries, "debit"))
 	add(DivergentAnswers, l.entries-l.accepted-l.unsure, "%s entered, %s told of one", count(l.entries, "debit"), count(l.accepted, "client"))
-	switch {
-	case l.closing >= l.amount:
+	if l.closing >= l.amount { // it has never been less
 		add(MissingCharge, l.declined, "%s refused for want of funds, and %d cents are there", count(l.declined, "debit"), l.closing)
-	case l.turnedAway():
+	}
+	if l.turnedAway() {
 		add(MissingCharge, 1, "no debit was accepted or refused: %s told of an error", count(l.lived, "client"))
 	}
 	return found

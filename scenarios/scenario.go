@@ -21,6 +21,9 @@ type Scenario struct {
 	// Unique is the constraint on the key that decides who was first, which a strategy may do without. Empty where none decides.
 	Unique string
 
+	// Answers are those that strategies give here, Failed among them.
+	Answers []Answer
+
 	// Request makes the request of the nth client, from 0, out of the intent's own.
 	Request func(of Request, n int) Request
 	// Prepare makes what must be there before so many clients come with an intent's requests. It may be called again. Nil where the tables

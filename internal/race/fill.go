@@ -102,7 +102,7 @@ func (ev *evidence) acquirerCounts() (charged int, c results.AcquirerCounts, rou
 
 func (ev *evidence) answers() (kinds, states map[string]int) {
 	kinds, states = map[string]int{}, map[string]int{}
-	for _, a := range scenarios.Answers() {
+	for _, a := range ev.options.Scenario.Answers {
 		kinds[string(a)] = 0
 	}
 	for _, out := range ev.intents {

@@ -44,12 +44,22 @@ func doubt(run results.Run, o Options, rowsUnknown bool) string {
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)
 	case run.Counts.IntentsCharged != nil && *run.Counts.IntentsCharged == 0:
 		return "the acquirer approved nothing, so nothing could be charged twice"
-	case run.Counts.AcquirerCounts == nil && run.Answers[string(scenarios.Charged)] == 0:
+	case run.Counts.AcquirerCounts == nil && !succeeded(run):
 		return "no attempt was told that it had succeeded, so nothing could go wrong"
 	case rowsUnknown:
 		return "the rows could not be read"
 	}
 	return ""
+}
+
+// succeeded says whether any attempt was told so.
+func succeeded(run results.Run) bool {
+	for a, n := range run.Answers {
+		if n > 0 && scenarios.Answer(a).Succeeded() {
+			return true
+		}
+	}
+	return false
 }
 
 // describe starts the document of a run: what was asked for, and of whom.

@@ -45,8 +45,11 @@ func ends(e *results.Explore) []string {
 			return append(lines, fmt.Sprintf("… %d ways in all", len(e.Outcomes)))
 		}
 		left := strings.Join(o.Rows, ", ")
-		if o.Captures != nil {
+		switch {
+		case o.Captures != nil:
 			left = count(*o.Captures, "capture")
+		case left == "":
+			left = "nothing left"
 		}
 		lines = append(lines, fmt.Sprintf("%s × %s: %s", thousands(int64(o.Schedules)), left, strings.Join(o.Answers, ", ")))
 	}

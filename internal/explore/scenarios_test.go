@@ -1,0 +1,73 @@
+package explore_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/check"
+	"idemlab/internal/explore"
+	"idemlab/internal/server/servertest"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// Every strategy of the scenarios beside charge, at every level, with and without a crash: as claimed, on one server.
+func TestOtherScenariosBothWays(t *testing.T) {
+	ddl, err := os.ReadFile("../../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range scenarios.Scenarios()[1:] {
+		for _, s := range c.Strategies() {
+			for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
+				for crashes := range 2 {
+					o := explore.Defaults(s)
+					o.Isolation, o.Crashes = level, crashes
+					run, err := explore.Case{Scenario: c, Options: o, DDL: string(ddl), Expect: check.ExpectClaim}.Run(t.Context(), servertest.Server(t))
+					if err != nil || run.ExitCode != 0 || run.Explore.Coverage != "exhaustive" {
+						t.Fatalf("%s at %s, %d crashes: %s, exit %d (%s), %v", s.Name, level, crashes, run.Verdict, run.ExitCode, run.Reason, err)
+					}
+					if bad := s.Name == c.Control.Name; bad != (run.Verdict == results.Violated) {
+						t.Errorf("%s at %s, %d crashes: %s (%s)", s.Name, level, crashes, run.Verdict, run.Reason)
+					}
+					if alone := strings.Contains(run.Explore.Bounds, "by the invariants alone"); alone != (c.Model == nil) {
+						t.Errorf("%s: bounds %s", s.Name, run.Explore.Bounds)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The picture shows the balance that is there beside the debits that were made.
+func TestLostUpdateHasAPicture(t *testing.T) {
+	o := explore.Defaults(scenarios.ReadThenWrite)
+	r := run(t, o)
+	if len(r.Violations) == 0 || r.Violations[0].Anomaly != scenarios.LostUpdate || !r.Violations[0].Minimal {
+		t.Fatalf("%+v", r.Violations)
+	}
+	for _, out := range r.Document().Outcomes {
+		if out.Captures != nil || !slices.Contains(out.Rows, "125.00") {
+			t.Errorf("an end of %v, captures %v", out.Rows, out.Captures)
+		}
+	}
+}
+
+// Money is conserved whoever is first of three, too.
+func TestThreeDebits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	for _, s := range []scenarios.Strategy{scenarios.ReadThenWrite, scenarios.ConditionalUpdate, scenarios.ForUpdate} {
+		o := explore.Defaults(s)
+		o.Sessions = 3
+		r := run(t, o)
+		if bad := s.Name == scenarios.ReadThenWrite.Name; !r.Complete || bad != (r.Violating > 0) || r.Inconclusive != "" {
+			t.Errorf("%s: %d of %d violating, %s %s", s.Name, r.Violating, r.Schedules, r.Coverage(), r.Inconclusive)
+		}
+	}
+}

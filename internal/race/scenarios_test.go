@@ -1,0 +1,107 @@
+package race
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/server/servertest"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// On one server the unsafe way to debit loses money and the safe ones do not, by arithmetic that needs no checker.
+func TestDebitBothWays(t *testing.T) {
+	for _, s := range scenarios.Debit.Strategies() {
+		t.Run(s.Name, func(t *testing.T) {
+			r := run(t, small(t, s))
+			m := r.Counts.Measures
+			lost := m["closing_cents"] - (m["opening_cents"] - m["debited_cents"])
+			if m["unaccounted_cents"] != lost || m["debited_cents"] != int64(r.Answers["charged"])*amountCents || r.Answers["charged"] == 0 {
+				t.Errorf("the books do not agree with themselves: %v, answers %v", m, r.Answers)
+			}
+			if bad := s.Name == scenarios.ReadThenWrite.Name; bad != (lost > 0) || bad != (r.Verdict == results.Violated) {
+				t.Errorf("%s with %d cents overwritten: %s", r.Verdict, lost, r.Reason)
+			} else if !bad && (r.Control == nil || r.Control.Anomaly != string(scenarios.LostUpdate)) {
+				t.Errorf("control %+v", r.Control)
+			}
+			nothingOfTheAcquirer(t, r)
+		})
+	}
+}
+
+// What is no part of a scenario is absent from its document, not zero.
+func nothingOfTheAcquirer(t *testing.T, r results.Run) {
+	t.Helper()
+	if r.Counts.AcquirerCounts != nil || r.Counts.IntentsCharged != nil || r.Settings.AcquirerSettings != nil || r.Followups != nil || r.Rounds != nil {
+		t.Errorf("counts %+v, settings %+v, follow-ups %v", r.Counts, r.Settings, r.Followups)
+	}
+	if r.Control != nil && r.Control.ForcedCharge != nil {
+		t.Errorf("control %+v", r.Control)
+	}
+	if _, ok := r.Answers["replayed"]; ok {
+		t.Errorf("answers %v", r.Answers)
+	}
+	for _, a := range r.Anomalies {
+		if a.Captures != nil {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+// PUT and DELETE, repeated and raced, end as after one; POST does not.
+func TestResourceBothWays(t *testing.T) {
+	for _, c := range []struct {
+		s       scenarios.Strategy
+		each    int64 // resources that an intent leaves
+		verdict results.Verdict
+	}{{scenarios.Put, 1, results.Held}, {scenarios.Delete, 0, results.Held}, {scenarios.Post, 8, results.Violated}} {
+		t.Run(c.s.Name, func(t *testing.T) {
+			r := run(t, small(t, c.s))
+			if r.Verdict != c.verdict || r.Counts.Measures["resources"] != 6*c.each {
+				t.Errorf("%s (%s), %v, answers %v", r.Verdict, r.Reason, r.Counts.Measures, r.Answers)
+			}
+			if c.s.Name == scenarios.Delete.Name && (r.Answers["done"] != 6 || r.Answers["not_found"] != 42) {
+				t.Errorf("answers %v: one of each intent's finds it, the others nothing", r.Answers)
+			}
+			nothingOfTheAcquirer(t, r)
+		})
+	}
+}
+
+// Every scenario's control is caught at every level by force alone: without it nothing could ever be held there.
+func TestEveryControlIsCaught(t *testing.T) {
+	for _, c := range scenarios.Scenarios() {
+		for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
+			o := small(t, c.Control)
+			o.Isolation = level
+			for range 3 { // what depends on luck would show
+				got, err := Control(t.Context(), servertest.Server(t), o)
+				if err != nil || !got.Caught() || got.Strategy != c.Control.Name {
+					t.Errorf("%s at %s: %+v, %v", c.Name, level, got, err)
+				}
+			}
+		}
+	}
+}
+
+// And one that cannot be caught is said not to have been.
+func TestControlOfDebitThatHolds(t *testing.T) {
+	o := small(t, scenarios.Version)
+	o.Scenario.Control = scenarios.ConditionalUpdate
+	r := run(t, o)
+	if r.Verdict != results.Inconclusive || !strings.Contains(r.Reason, "the control conditional-update was not caught") {
+		t.Errorf("%s: %s", r.Verdict, r.Reason)
+	}
+}
+
+// Retries are counted, and a bound on them costs answers, never money.
+func TestRetriesAreCounted(t *testing.T) {
+	o := small(t, scenarios.Version)
+	o.Attempts, o.Pool = 30, 30
+	r := run(t, o)
+	if r.Verdict != results.Held || r.Counts.Measures["retries"] == 0 {
+		t.Errorf("%s, %v, answers %v", r.Verdict, r.Counts.Measures, r.Answers)
+	}
+}
