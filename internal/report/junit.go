@@ -86,8 +86,12 @@ func again(r results.Run) string {
 		return Again(r)
 	}
 	if s := r.Settings; s != nil {
-		return fmt.Sprintf("idemlab race --strategy=%s --attempts %d --intents %d --rounds %d --instances %d --acquirer-latency %s --isolation '%s' --seed %d",
-			r.Strategy, s.AttemptsPerIntent, s.Intents, s.Rounds, s.Instances, s.AcquirerLatency, r.Server.Isolation, r.Seed)
+		latency := ""
+		if s.AcquirerSettings != nil {
+			latency = " --acquirer-latency " + s.AcquirerLatency
+		}
+		return fmt.Sprintf("idemlab race --strategy=%s --attempts %d --intents %d --rounds %d --instances %d%s --isolation '%s' --seed %d",
+			r.Strategy, s.AttemptsPerIntent, s.Intents, s.Rounds, s.Instances, latency, r.Server.Isolation, r.Seed)
 	}
 	return ""
 }
