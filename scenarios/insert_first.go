@@ -26,6 +26,7 @@ that arrives while the claim commits gets SQLSTATE 40001 and must retry; run the
 	),
 	Shows: []Claim{
 		{Race, snapshotLevels, ErrorToDuplicate},
+		{Instances, snapshotLevels, ErrorToDuplicate},
 		{Crash, nil, Orphan},
 		{LostReply, nil, Orphan},
 	},

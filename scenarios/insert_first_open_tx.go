@@ -23,6 +23,7 @@ again. Commit the claim before the call: insert-first.`,
 	),
 	Shows: []Claim{
 		{Race, snapshotLevels, ErrorToDuplicate},
+		{Instances, snapshotLevels, ErrorToDuplicate},
 		{Crash, nil, DoubleCharge},
 		{LostReply, nil, DoubleCharge},
 	},

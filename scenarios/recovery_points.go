@@ -32,17 +32,16 @@ gives the strategy one that does. With one that does not, record the intent and 
 }
 
 func recoveryPoints(ctx context.Context, db DB, acq Acquirer, req Request) (Response, error) {
+	// One for each statement that a rival can get in the way of, and one to read what became of it: where one is refused the rival
+	// has got on.
+	const mostTries = 4
 	for try := 1; ; try++ {
 		resp, err := goOn(ctx, db, acq, req)
-		if !refusedWith(err, serializationFailure) || try == triesOfAllPhases {
+		if !refusedWith(err, serializationFailure) || try == mostTries {
 			return resp, err
 		}
 	}
 }
-
-// triesOfAllPhases is one for each statement that a rival can get in the way of, and one to read what became of it. Where it is
-// refused the rival has got on, so that there are no more.
-const triesOfAllPhases = 4
 
 // goOn takes the charge from where it is to its end.
 func goOn(ctx context.Context, db DB, acq Acquirer, req Request) (Response, error) {

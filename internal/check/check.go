@@ -36,6 +36,8 @@ type Row struct {
 type Intent struct {
 	Attempts []Attempt
 	Rows     []Row
+	// CapturedCents is the money that moved, by the ledger; 0 is not compared with what the rows say.
+	CapturedCents int64
 	// RowsUnknown says that the rows could not be read, so that nothing is concluded from their absence.
 	RowsUnknown bool
 	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
@@ -70,6 +72,9 @@ func Charge(in Intent) []Finding {
 	add(scenarios.DoubleCharge, in.Captures-1, "%d captures for one intent", in.Captures)
 	if !in.RowsUnknown {
 		add(scenarios.ChargedWithoutRecord, in.Captures-t.captured, "%s, %s CAPTURADA", count(in.Captures, "capture"), count(t.captured, "row"))
+		if in.CapturedCents != 0 && in.Captures == t.captured && in.CapturedCents != t.capturedCents {
+			add(scenarios.ChargedWithoutRecord, 1, "%d cents captured, %d recorded", in.CapturedCents, t.capturedCents)
+		}
 	}
 	if in.Captures == 0 {
 		add(scenarios.AnsweredWithoutCharge, t.toldCharged, "%s told of a charge that never happened", count(t.toldCharged, "client"))
@@ -79,7 +84,7 @@ func Charge(in Intent) []Finding {
 		add(scenarios.DoubleCharge, o.Captures-1, "%d captures for another charge of the order", o.Captures)
 		add(scenarios.MissingCharge, o.refused(), "another charge of the order, under a key of its own, was refused: told %s", o.Answer)
 	}
-	add(scenarios.DivergentAnswers, t.divergent(), "one key, different final answers: %s", t.answerList())
+	add(scenarios.DivergentAnswers, t.divergent(in.Captures+in.Declines > 0), "one key, different final answers: %s", t.answerList())
 	if t.final() > 0 {
 		add(scenarios.ErrorToDuplicate, t.failed, "%s told of an error although the intent was served", count(t.failed, "attempt"))
 	}

@@ -72,6 +72,22 @@ func TestChargeFindsExactlyWhatIsWrong(t *testing.T) {
 		"another charge of the order moves money twice": {Intent{
 			Attempts: []Attempt{charged("cap-1")}, Rows: []Row{row("CAPTURADA")}, Requests: 1, Captures: 1,
 			Other: &Other{Answer: scenarios.Charged, Captures: 2}}, map[scenarios.Anomaly]int{scenarios.DoubleCharge: 1}},
+		"409 for ever": {Intent{
+			Attempts: []Attempt{charged("cap-1"), inProgress, {Answer: scenarios.InProgress, HTTP: 409, Followup: true}, other},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1},
+			map[scenarios.Anomaly]int{scenarios.DivergentAnswers: 1}},
+		"409 while it is open": {Intent{
+			Attempts: []Attempt{failed, {Answer: scenarios.InProgress, HTTP: 409, Followup: true}, other},
+			Rows:     []Row{row("PROCESSANDO")}, Requests: 1, Captures: 1},
+			map[scenarios.Anomaly]int{scenarios.Orphan: 1, scenarios.ChargedWithoutRecord: 1}},
+		"another amount is told to wait": {Intent{
+			Attempts: []Attempt{charged("cap-1"), replayed("cap-1"), {Answer: scenarios.InProgress, HTTP: 409, Followup: true, OtherAmount: true}},
+			Rows:     []Row{row("CAPTURADA")}, Requests: 1, Captures: 1},
+			map[scenarios.Anomaly]int{scenarios.DivergentAnswers: 1}},
+		"a row of another amount records nothing": {Intent{
+			Attempts: []Attempt{charged("cap-1")}, CapturedCents: 25000,
+			Rows: []Row{{Status: "CAPTURADA", AmountCents: 50000}}, Requests: 1, Captures: 1},
+			map[scenarios.Anomaly]int{scenarios.ChargedWithoutRecord: 1}},
 		"rows that could not be read prove nothing": {Intent{
 			Attempts: []Attempt{charged("cap-1")}, RowsUnknown: true, Requests: 1, Captures: 1}, nil},
 	} {

@@ -10,12 +10,16 @@ import (
 // counts is an intent's attempts and rows, added up.
 type counts struct {
 	lived, died          int
-	failed               int            // told of an error
-	toldCharged          int            // told, first or again, that money moved
-	otherAmount          int            // follow-ups with another amount that were answered as if it were the intent's
+	failed               int // told of an error
+	toldCharged          int // told, first or again, that money moved
+	otherAmount          int // follow-ups with another amount that were not refused
+	otherTold            scenarios.Answer
+	notReplayed          int // follow-ups with the same request that were not told the stored answer
+	repeatTold           scenarios.Answer
 	finals               []finalAnswer  // the distinct final answers, in the order first seen
 	answers              map[string]int // by kind, of the attempts that lived
 	captured, processing int            // rows
+	capturedCents        int64          // by the rows
 }
 
 type finalAnswer struct {
@@ -33,11 +37,13 @@ func tally(in Intent) counts {
 		t.lived++
 		t.answers[string(a.Answer)]++
 		t.add(a)
+		t.followUp(a)
 	}
 	for _, r := range in.Rows {
 		switch r.Status {
 		case "CAPTURADA":
 			t.captured++
+			t.capturedCents += r.AmountCents
 		case "PROCESSANDO":
 			t.processing++
 		}
@@ -51,8 +57,7 @@ func (t *counts) add(a Attempt) {
 		t.failed++
 	case scenarios.Charged, scenarios.Replayed, scenarios.Declined:
 		if a.OtherAmount {
-			t.otherAmount++
-			return
+			return // followUp sees to it
 		}
 		if a.HTTP >= 200 && a.HTTP < 300 {
 			t.toldCharged++
@@ -67,13 +72,30 @@ func (t *counts) add(a Attempt) {
 	}
 }
 
+// followUp looks at what came after the race, when nothing was in flight: a repeat must be replayed, and the key with another
+// amount must be refused, whatever happened before.
+func (t *counts) followUp(a Attempt) {
+	switch {
+	case a.Answer == scenarios.Failed: // an error is counted as one
+	case a.OtherAmount && a.Answer != scenarios.Mismatched:
+		t.otherAmount, t.otherTold = t.otherAmount+1, a.Answer
+	case a.Followup && !a.OtherAmount && a.Answer != scenarios.Replayed:
+		t.notReplayed, t.repeatTold = t.notReplayed+1, a.Answer
+	}
+}
+
 // final is how many different final answers the key got.
 func (t counts) final() int { return len(t.finals) }
 
-// divergent counts the answers too many: final answers beyond the first, and other amounts answered as if they were the
-// intent's own (the same key then stands for two different operations).
-func (t counts) divergent() int {
-	return max(0, len(t.finals)-1) + t.otherAmount
+// divergent counts the answers that are not what the key's first one was: final answers beyond it, other amounts that were not
+// refused (the same key then stands for two different operations), and, where the intent came to an end, a repeat that was
+// not told of it. A row left PROCESSANDO is no end: a repeat is rightly told to wait.
+func (t counts) divergent(ended bool) int {
+	n := max(0, len(t.finals)-1) + t.otherAmount
+	if ended && t.processing == 0 {
+		n += t.notReplayed
+	}
+	return n
 }
 
 func (t counts) answerList() string {
@@ -87,7 +109,10 @@ func (t counts) answerList() string {
 		parts = append(parts, fmt.Sprintf("%d %s", f.http, f.body))
 	}
 	if t.otherAmount > 0 {
-		parts = append(parts, fmt.Sprintf("another amount answered as if it were the first, %d times", t.otherAmount))
+		parts = append(parts, fmt.Sprintf("the key with another amount was told %s", t.otherTold))
+	}
+	if t.notReplayed > 0 {
+		parts = append(parts, fmt.Sprintf("a repeat with nothing in flight was told %s", t.repeatTold))
 	}
 	return strings.Join(parts, "; ")
 }

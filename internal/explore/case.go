@@ -54,7 +54,7 @@ func (c Case) Run(ctx context.Context, srv *server.Server) (results.Run, error) 
 func (c Case) fill(ctx context.Context, srv *server.Server, run *results.Run) (err error) {
 	never, shows := c.claims()
 	var doubt string
-	if len(never) > 0 && c.Schedule == nil {
+	if mayHold := c.Expect == check.ExpectHeld || len(never) > 0 || len(shows) == 0; mayHold && c.Schedule == nil {
 		if doubt, err = c.control(ctx, srv, run); err != nil {
 			return fmt.Errorf("control: %w", err)
 		}

@@ -31,7 +31,7 @@ func (w *world) outcome(ctx context.Context) (Outcome, []check.Row, error) {
 	}
 	in := check.Intent{Rows: rows}
 	count := w.ledger.Counts()[intent]
-	in.Requests, in.Captures, in.Declines = count.Requests, count.Captures, count.Declines
+	in.Requests, in.Captures, in.Declines, in.CapturedCents = count.Requests, count.Captures, count.Declines, count.CapturedCents
 	o := Outcome{Captures: in.Captures, Stuck: w.stuck()}
 	var all [][]told
 	for _, s := range w.sessions {

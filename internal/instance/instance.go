@@ -41,7 +41,7 @@ type Instance struct {
 	queued   *atomic.Int64 // attempts that wait for a lock of this process
 }
 
-// Open connects the whole pool. It returns an error where the server refuses a connection.
+// Open prepares the pool, whose connections are made in the background; WarmUp waits for all of them.
 func Open(ctx context.Context, c Config) (*Instance, error) {
 	pc, err := pgxpool.ParseConfig("")
 	if err != nil {
@@ -131,9 +131,12 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 			return fmt.Errorf("warm up: %w", err)
 		}
 		for n := range 2 {
-			_, err := i.handle(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
+			_, err := i.call(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
+			if pg := c.Conn().PgConn(); err == nil && (pg.IsBusy() || pg.TxStatus() != 'I') {
+				err = errLeak
+			}
 			// A strategy that answers every repeat with an error is there to be seen doing it; a first request that fails is not.
-			if err != nil && (n == 0 || ctx.Err() != nil || lostServer(ctx, err)) {
+			if err != nil && (n == 0 || ctx.Err() != nil || lostServer(ctx, err) || errors.Is(err, errLeak) || errors.Is(err, errPanic)) {
 				return fmt.Errorf("warm up: %w", err)
 			}
 		}
@@ -145,14 +148,10 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) (rec Record) {
 	r := &recorder{}
 	called := time.Now()
-	resp, err := func() (resp scenarios.Response, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("strategy panicked: %v", p)
-			}
-		}()
-		return i.handle(context.WithValue(ctx, recording{}, r), pooled{i.pool, r}, acq, req)
-	}()
+	resp, err := i.call(context.WithValue(ctx, recording{}, r), pooled{i.pool, r}, acq, req)
+	if leak := r.collect(); leak != nil {
+		err = errors.Join(err, leak)
+	}
 	rec = r.record()
 	rec.Called, rec.Answered = called, time.Now()
 	if err != nil {
@@ -167,6 +166,19 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 	}
 	rec.Answer, rec.HTTP, rec.Body = resp.Answer, resp.HTTP, resp.Body
 	return rec
+}
+
+// errPanic says that a strategy panicked.
+var errPanic = errors.New("the strategy panicked")
+
+// call runs the handler, and takes a panic for an error, as net/http does.
+func (i *Instance) call(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (resp scenarios.Response, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	return i.handle(ctx, db, acq, req)
 }
 
 // failures are the SQLSTATEs, or their first digits, by which a server says that it, and not the statement, is in trouble:

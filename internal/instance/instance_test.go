@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -326,4 +327,43 @@ func TestLockOfTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
+}
+
+// The commonest bug of a beginner: a transaction, rows or a session that nobody ends. It is an error of that attempt, and the
+// pool gets its connection back.
+func TestLeaksAreErrorsAndDoNotHang(t *testing.T) {
+	for name, f := range map[string]func(ctx context.Context, db scenarios.DB) error{
+		"transaction": func(ctx context.Context, db scenarios.DB) error {
+			_, err := db.BeginTx(ctx, pgx.TxOptions{})
+			return err
+		},
+		"rows": func(ctx context.Context, db scenarios.DB) error {
+			_, err := db.Query(ctx, `/* read */ SELECT generate_series(1, 3)`)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+				return ok, f(ctx, db)
+			})
+			for range 2 { // the second finds a connection again, in a pool of one
+				rec := handle(t, inst)
+				if rec.Answer != scenarios.Failed || !strings.Contains(rec.Err, "without ending") || rec.LostServer || len(rec.Holds) != 1 {
+					t.Errorf("%+v", rec)
+				}
+			}
+			if err := inst.WarmUp(t.Context()); err == nil || !strings.Contains(err.Error(), "without ending") {
+				t.Errorf("warm-up: %v", err)
+			}
+		})
+	}
+}
+
+func TestPanicInTheWarmUpIsAnError(t *testing.T) {
+	inst := open(t, func(context.Context, scenarios.DB, scenarios.Acquirer, scenarios.Request) (scenarios.Response, error) {
+		panic("a bug in the strategy")
+	})
+	if err := inst.WarmUp(t.Context()); err == nil || !strings.Contains(err.Error(), "a bug in the strategy") {
+		t.Errorf("%v", err)
+	}
 }

@@ -30,14 +30,9 @@ func (d pooled) take(ctx context.Context) (pinned, func(), error) {
 	if err != nil {
 		return pinned{}, nil, err
 	}
-	pid, held := c.Conn().PgConn().PID(), true
-	return pinned{c.Conn(), d.rec}, func() {
-		if held {
-			held = false
-			d.rec.held(pid, got)
-			c.Release()
-		}
-	}, nil
+	l := &loan{conn: c, rec: d.rec, since: got}
+	d.rec.took(l)
+	return pinned{c.Conn(), d.rec}, l.giveBack, nil
 }
 
 func (d pooled) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {

@@ -43,8 +43,9 @@ type Hold struct {
 
 // recorder collects for one attempt. A strategy may use its DB from several goroutines (a heartbeat), so it locks.
 type recorder struct {
-	mu  sync.Mutex
-	rec Record
+	mu    sync.Mutex
+	rec   Record
+	loans map[*loan]bool // connections that it has not given back
 }
 
 // recording is the context's key for the attempt's recorder: Env.Lock belongs to an instance, and is asked by an attempt.
@@ -60,12 +61,6 @@ func (r *recorder) waited(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rec.PoolWaits = append(r.rec.PoolWaits, d)
-}
-
-func (r *recorder) held(pid uint32, from time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.rec.Holds = append(r.rec.Holds, Hold{pid, from, time.Now()})
 }
 
 // sending notes that a statement is about to be sent, and returns what to call when its answer is there.

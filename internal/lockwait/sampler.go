@@ -88,7 +88,11 @@ func (s *Sampler) Stop() (Samples, error) {
 
 func (s *Sampler) loop(ctx context.Context) {
 	defer close(s.done)
-	defer s.conn.Close(context.WithoutCancel(ctx))
+	defer func() {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = s.conn.Close(last) // nothing depends on the farewell
+	}()
 	tick := time.NewTicker(Interval)
 	defer tick.Stop()
 	for {

@@ -1,7 +1,6 @@
 package race
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func assembleChildren(ctx context.Context, o Options, srv *server.Server, schema
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	stderr *bytes.Buffer
+	stderr *tail
 	line   line
 }
 
@@ -59,7 +58,7 @@ func startChild(ctx context.Context, command []string, s setup) (*child, error) 
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	ownGroup(cmd)
 	cmd.WaitDelay = 5 * time.Second
-	c := &child{cmd: cmd, stderr: &bytes.Buffer{}}
+	c := &child{cmd: cmd, stderr: &tail{}}
 	cmd.Stderr = c.stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

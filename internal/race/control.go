@@ -55,7 +55,7 @@ func Forced(ctx context.Context, srv *server.Server, o Options, s scenarios.Stra
 	if err != nil {
 		return 0, fmt.Errorf("connect to watch for waiters: %w", err)
 	}
-	defer watch.Close(context.WithoutCancel(ctx))
+	defer server.CloseConn(ctx, watch)
 	it := newIntent(o.Seed, 0, 0)
 	if err := instance.Prepare(ctx, watch, s, it.req); err != nil {
 		return 0, err

@@ -42,7 +42,7 @@ func (ev *evidence) race(ctx context.Context, schema *server.Schema, t *team) er
 	if err != nil {
 		return fmt.Errorf("connect to prepare the intents: %w", err)
 	}
-	defer aside.Close(context.WithoutCancel(ctx))
+	defer server.CloseConn(ctx, aside)
 	for round := range o.Rounds {
 		for i := range o.Intents {
 			out, err := o.raceIntent(ctx, aside, t, newIntent(o.Seed, round*o.Intents+i+1, round))
@@ -116,7 +116,7 @@ func (ev *evidence) readRows(ctx context.Context, schema *server.Schema) error {
 	if err != nil {
 		return fmt.Errorf("connect to read the rows: %w", err)
 	}
-	defer conn.Close(last)
+	defer server.CloseConn(ctx, conn)
 	rows, err := tables.Rows(last, conn)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (ev *evidence) readRows(ctx context.Context, schema *server.Schema) error {
 func (ev *evidence) facts(out outcome) check.Intent {
 	in := check.Intent{Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil}
 	c := ev.ledger[out.req.Key]
-	in.Requests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
+	in.Requests, in.Captures, in.Declines, in.CapturedCents = c.Requests, c.Captures, c.Declines, c.CapturedCents
 	for _, r := range out.attempts {
 		in.Attempts = append(in.Attempts, check.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
 	}

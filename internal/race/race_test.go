@@ -58,7 +58,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 					t.Skip(s.Name, why)
 				}
 				o := small(t, s)
-				o.Isolation, o.Rounds = level, 1
+				o.Isolation, o.Rounds, o.Attempts, o.Pool = level, 1, 6, 6
 				r := run(t, o)
 				// What a strategy shows by chance (two claims within one commit's time) may take several races; what it must
 				// never show gets no second one.
@@ -379,5 +379,43 @@ func TestNothingIsLeft(t *testing.T) {
 			SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'idemlab%' AND pid <> pg_backend_pid()`).Scan(&sessions); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Who is told to wait for ever was not served: follow-ups count.
+func TestFollowupsAreJudged(t *testing.T) {
+	s := scenarios.InsertFirst
+	inner := s.New
+	s.New = func(env scenarios.Env) scenarios.Handler {
+		handle := inner(env)
+		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			resp, err := handle(ctx, db, acq, req)
+			if resp.Answer == scenarios.Replayed || resp.Answer == scenarios.Mismatched {
+				resp.Answer, resp.HTTP = scenarios.InProgress, 409
+			}
+			return resp, err
+		}
+	}
+	if r := run(t, small(t, s)); r.Verdict != results.Violated || r.ExitCode != 1 || !strings.Contains(r.Reason, "divergent_answers") {
+		t.Errorf("%s, exit %d: %s", r.Verdict, r.ExitCode, r.Reason)
+	}
+}
+
+// Nothing is believed to hold without a control, whatever it claims of itself.
+func TestHeldNeedsAControl(t *testing.T) {
+	o := small(t, scenarios.CheckThenAct)
+	o.Expect = check.ExpectHeld
+	if r := run(t, o); r.Control == nil || !r.Control.DoubleCharged {
+		t.Errorf("with --expect=held: %+v", r.Control)
+	}
+	o = small(t, scenarios.InsertFirst)
+	o.Strategy.Never, o.Strategy.Shows = nil, nil
+	if r := run(t, o); r.Control == nil || r.Verdict != results.Held {
+		t.Errorf("claiming nothing: %+v, %s (%s)", r.Control, r.Verdict, r.Reason)
+	}
+	o = small(t, scenarios.CheckThenAct)
+	o.Attempts = 1
+	if r := run(t, o); r.Control != nil || r.Verdict != results.Inconclusive || !strings.Contains(r.Reason, "no control") {
+		t.Errorf("a bad example that showed nothing: %+v, %s (%s)", r.Control, r.Verdict, r.Reason)
 	}
 }

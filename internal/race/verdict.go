@@ -33,7 +33,9 @@ func doubt(run results.Run, o Options) string {
 	switch planned := o.Intents * o.Rounds; {
 	case run.Counts == nil || run.Counts.Intents == 0:
 		return "no intent came to its end"
-	case run.Control != nil && !run.Control.DoubleCharged:
+	case run.Control == nil:
+		return "no control was run: nothing shows that a double charge would have been seen"
+	case !run.Control.DoubleCharged:
 		return fmt.Sprintf("the control %s did not double-charge on this server, so a double charge may go unseen", run.Control.Strategy)
 	case run.Counts.Intents < planned:
 		return fmt.Sprintf("stopped after %d of %d intents", run.Counts.Intents, planned)

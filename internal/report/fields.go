@@ -169,6 +169,8 @@ func inFlight(r results.Run) string {
 
 func control(r results.Run) string {
 	switch {
+	case r.Control == nil && r.Status != results.Complete:
+		return absent
 	case r.Control == nil:
 		return "not needed" // it does not claim to hold
 	case r.Control.DoubleCharged:

@@ -18,10 +18,10 @@ func notes(b *strings.Builder, runs []results.Run) {
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
-		if r.Verdict == results.Held && r.Counts != nil && r.Counts.IntentsCharged > 0 {
+		if r.Verdict == results.Held && raced(r) > 0 {
 			held = true
-			lines = append(lines, fmt.Sprintf("%s: 0 double charges in %s: the true share is below %.1f %% (95 %% confidence).",
-				r.Strategy, count(r.Counts.IntentsCharged, "intent"), 100*upper95(r.Counts.IntentsCharged)))
+			lines = append(lines, fmt.Sprintf("%s: 0 double charges in %s that raced: the true share is below %.1f%% (95%% confidence).",
+				r.Strategy, count(raced(r), "intent"), 100*upper95(raced(r))))
 		}
 	}
 	if held {
@@ -30,6 +30,15 @@ func notes(b *strings.Builder, runs []results.Run) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(lines, "\n"))
 	}
+}
+
+// raced is the number of intents in which a double charge could have happened and did not: their attempts overlapped, and the
+// acquirer approved. Where some were double-charged after all there is no bound to give.
+func raced(r results.Run) int {
+	if r.Counts == nil || r.Overlap == nil || r.Counts.IntentsDoubleCharged > 0 {
+		return 0
+	}
+	return min(r.Counts.IntentsCharged, r.Overlap.IntentsOverlapped)
 }
 
 // unjudged names the kinds of anomaly that were found and that the strategy says nothing about.
@@ -92,7 +101,7 @@ func conclusion(d results.Document) string {
 	case 0:
 		return string(d.Verdict) + ", as expected" + several(d)
 	case 1:
-		return string(d.Verdict) + ", AGAINST EXPECTATION"
+		return "AGAINST EXPECTATION: " + against(d)
 	case 130:
 		return "interrupted; what was measured until then is " + string(d.Verdict)
 	case 4:
@@ -107,6 +116,17 @@ func conclusion(d results.Document) string {
 		}
 	}
 	return "none: the run did not come to its end"
+}
+
+// against names the runs that did not end as expected.
+func against(d results.Document) string {
+	var parts []string
+	for _, r := range d.Runs {
+		if r.ExitCode == 1 {
+			parts = append(parts, fmt.Sprintf("%s %s", r.Strategy, r.Verdict))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // several keeps the last line honest where runs differ: "violated" alone would hide the one that held.

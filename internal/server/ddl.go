@@ -42,7 +42,7 @@ func (h *Schema) runDDL(ctx context.Context, ddl string) error {
 	if err != nil {
 		return fmt.Errorf("connecting to create the tables of schema %s: %w", h.name, err)
 	}
-	defer closeConn(ctx, conn)
+	defer CloseConn(ctx, conn)
 	// Several statements in one string go over the simple protocol only.
 	if _, err := conn.PgConn().Exec(ctx, ddl).ReadAll(); err != nil {
 		return &DDLError{Line: errorLine(ddl, err), Err: err}

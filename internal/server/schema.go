@@ -64,7 +64,7 @@ func (h *Schema) create(ctx context.Context) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			closeConn(ctx, conn)
+			CloseConn(ctx, conn)
 		}
 	}()
 	// The connection idles for the whole run; a limit on that would free the lock (PostgreSQL 14 has the setting).
@@ -161,7 +161,7 @@ func (h *Schema) exec(ctx context.Context, sql string) error {
 	if err != nil {
 		return err
 	}
-	defer closeConn(ctx, conn)
+	defer CloseConn(ctx, conn)
 	_, err = conn.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
@@ -181,7 +181,7 @@ func (h *Schema) release(ctx context.Context) {
 		if !h.lock.IsClosed() {
 			_, _ = h.lock.Exec(ctx, `SELECT pg_advisory_unlock($1)`, h.key) // the close makes up for it
 		}
-		closeConn(ctx, h.lock)
+		CloseConn(ctx, h.lock)
 		h.lock = nil
 	}
 	h.server.mu.Lock()

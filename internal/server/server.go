@@ -60,7 +60,7 @@ func openForeign(ctx context.Context, o Options, src source) (*Server, error) {
 	if err != nil {
 		return nil, refused(src, cfg, err)
 	}
-	defer closeConn(ctx, conn)
+	defer CloseConn(ctx, conn)
 	f, err := readFacts(ctx, conn, nil)
 	if err != nil {
 		return nil, fmt.Errorf("asking the server from %s about itself: %w", src.name, err)
@@ -111,7 +111,7 @@ func openEmbedded(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the server just started: %w", err)
 	}
-	defer closeConn(ctx, conn)
+	defer CloseConn(ctx, conn)
 	f, err := readFacts(ctx, conn, settingNames(settings))
 	if err != nil {
 		return nil, fmt.Errorf("asking the server just started about itself: %w", err)
@@ -161,8 +161,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// closeConn closes politely where that is possible at once, and in any case.
-func closeConn(ctx context.Context, c *pgx.Conn) {
+// CloseConn closes politely where that is possible within a second, and in any case; ctx may have ended.
+func CloseConn(ctx context.Context, c *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	_ = c.Close(ctx) // nothing depends on the farewell: the server notices the closed socket

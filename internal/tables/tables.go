@@ -34,7 +34,7 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 	if err != nil {
 		return fmt.Errorf("prepare tables: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
+	defer server.CloseConn(ctx, conn)
 
 	if err := tableIsThere(ctx, conn); err != nil {
 		return err
