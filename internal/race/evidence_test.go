@@ -34,7 +34,8 @@ func clean(number, round int) (outcome, *evidence) {
 			it.other.Key: {Requests: 1, Captures: 1, CapturedCents: amountCents},
 		},
 		rows: map[int64][]check.Row{it.req.OrderID: {
-			{Key: it.req.Key, OrderID: it.req.OrderID, Status: "CAPTURADA"}, {Key: it.other.Key, OrderID: it.req.OrderID, Status: "CAPTURADA"},
+			{Key: it.req.Key, OrderID: it.req.OrderID, AmountCents: amountCents, Status: "CAPTURADA"},
+			{Key: it.other.Key, OrderID: it.req.OrderID, AmountCents: amountCents, Status: "CAPTURADA"},
 		}},
 	}
 }
@@ -204,12 +205,12 @@ func TestDoubt(t *testing.T) {
 		want   string // empty: no doubt
 	}{
 		"none":                           {func(*results.Run) {}, ""},
-		"no control is needed":           {func(r *results.Run) { r.Control = nil }, ""},
 		"half of the intents overlapped": {func(r *results.Run) { r.Overlap.IntentsOverlapped = 5 }, ""},
 		"one intent was charged":         {func(r *results.Run) { r.Counts.IntentsCharged = 1 }, ""},
 
 		"nothing was counted":           {func(r *results.Run) { r.Counts = nil }, "no intent came to its end"},
 		"no intent":                     {func(r *results.Run) { r.Counts.Intents = 0 }, "no intent came to its end"},
+		"no control was run":            {func(r *results.Run) { r.Control = nil }, "no control was run"},
 		"the control held":              {func(r *results.Run) { r.Control.DoubleCharged = false }, "the control check-then-act did not double-charge"},
 		"stopped one intent early":      {func(r *results.Run) { r.Counts.Intents = 9 }, "stopped after 9 of 10 intents"},
 		"less than half overlapped":     {func(r *results.Run) { r.Overlap.IntentsOverlapped = 4 }, "did not overlap: in 4 of 10 intents"},
