@@ -94,6 +94,35 @@ func TestGridSaysWhatWasFoundInEachCell(t *testing.T) {
 	}
 }
 
+// Several engines look at one cell: against the claim in one is against it, undecided in one is undecided, in whatever order.
+func TestCellIsOfAllEngines(t *testing.T) {
+	held, shown := cellOf("s", "race", committed, 0), cellOf("s", "race", committed, 0, "orphan")
+	against, undecided := cellOf("s", "race", committed, 1, "double_charge"), cellOf("s", "race", committed, 4)
+	lost := cellOf("s", "race", committed, 3)
+	for _, c := range []struct {
+		a, b results.Run
+		want string
+	}{
+		{held, held, "holds"},
+		{held, shown, "orphan"},
+		{held, against, "AGAINST ITS CLAIM: double charge"},
+		{held, undecided, "undecided"},
+		{held, lost, "undecided"},
+		{shown, undecided, "undecided"},
+		{against, undecided, "AGAINST ITS CLAIM: double charge"},
+		{held, searched(held, 1, ""), "holds, waits"},
+	} {
+		for _, order := range [][]results.Run{{c.a, c.b}, {c.b, c.a}} {
+			if got, _ := cell(order); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		}
+	}
+	if got, m := cell(nil); got != absent || m != plain {
+		t.Errorf("nobody looked: %q", got)
+	}
+}
+
 // Each cell that is not as claimed is named below the grid, with its reason and the line that shows it again.
 func TestGridNamesWhatIsNotAsClaimed(t *testing.T) {
 	for _, width := range []int{60, 200} {
@@ -158,6 +187,12 @@ func TestColourOnlyAddsToGridsAndMutants(t *testing.T) {
 	}
 	coloured := text(t, matrix(), Style{Width: 60, Color: true})
 	for _, want := range []string{"\x1b[31mAGAINST ITS CLAIM: double charge\x1b[0m", "\x1b[32mholds, waits\x1b[0m", "\x1b[33mundecided\x1b[0m"} {
+		if !strings.Contains(coloured, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	coloured = text(t, brokenOnes(), Style{Width: 60, Color: true})
+	for _, want := range []string{"\x1b[32mnoticed\x1b[0m", "\x1b[32mkilled\x1b[0m", "\x1b[31msurvivor\x1b[0m", " not applicable\n"} {
 		if !strings.Contains(coloured, want) {
 			t.Errorf("no %q", want)
 		}
