@@ -237,7 +237,7 @@ func TestPoolWaitsAreThoseThatFoundNoneFree(t *testing.T) {
 	if n := len((<-first).PoolWaits); n != 0 {
 		t.Errorf("%d waits for a connection that was free", n)
 	}
-	if len(second.PoolWaits) != 1 || second.PoolWaits[0] < 10*time.Millisecond || !second.Sent.IsZero() {
+	if len(second.PoolWaits) != 1 || second.PoolWaits[0] <= 0 || !second.Sent.IsZero() {
 		t.Errorf("the attempt that found none free: %+v", second)
 	}
 }
