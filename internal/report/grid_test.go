@@ -161,10 +161,12 @@ func TestGridFitsTheTerminal(t *testing.T) {
 func TestGridsLastLine(t *testing.T) {
 	ok, undecided := cellOf("s", "race", committed, 0), because(cellOf("s", "race", committed, 4), results.Inconclusive, "no overlap")
 	for want, d := range map[string]results.Document{
-		"verdict: 1 cell, every claim met":   {Runs: []results.Run{ok}},
-		"verdict: 2 cells, 1 undecided":      {ExitCode: 4, Runs: []results.Run{ok, undecided}},
-		"verdict: 1 cell, interrupted":       {ExitCode: 130, Runs: []results.Run{ok}},
-		"verdict: 2 cells, interrupted":      {ExitCode: 130, Runs: []results.Run{ok, undecided}},
+		"verdict: 1 cell, every claim met":           {Runs: []results.Run{ok}},
+		"verdict: 2 cells, 1 undecided":              {ExitCode: 4, Runs: []results.Run{ok, undecided}},
+		"verdict: 1 cell, interrupted":               {ExitCode: 130, Runs: []results.Run{ok}},
+		"verdict: 2 cells, 1 undecided, interrupted": {ExitCode: 130, Runs: []results.Run{ok, undecided}},
+		"verdict: 3 cells, 1 not as claimed, 1 undecided": {ExitCode: 1, Runs: []results.Run{
+			ok, undecided, cellOf("s", "race", committed, 1, "orphan")}},
 		"verdict: 1 cell, 1 not as claimed":  {ExitCode: 1, Runs: []results.Run{cellOf("s", "race", committed, 1, "orphan")}},
 		"verdict: 3 cells, 1 not as claimed": {ExitCode: 1, Runs: []results.Run{ok, ok, cellOf("s", "race", committed, 1, "orphan")}},
 	} {
