@@ -13,6 +13,7 @@ import (
 
 	theacquirer "idemlab/internal/acquirer"
 	"idemlab/internal/check"
+	"idemlab/internal/instance"
 	"idemlab/scenarios"
 )
 
@@ -38,6 +39,9 @@ func Free(ctx context.Context, config *pgx.ConnConfig, o Options, n int, latency
 func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (string, error) {
 	e.intents++
 	req := scenarios.Request{Key: fmt.Sprintf("free-%d", e.intents), OrderID: e.intents, AmountCents: amountCents}
+	if err := instance.Prepare(ctx, e.control, e.o.Strategy, req); err != nil {
+		return "", err
+	}
 	if e.o.Prepare != nil {
 		if err := e.o.Prepare(ctx, e.control, req); err != nil {
 			return "", err
@@ -47,7 +51,7 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 	if err := l.Set(fmt.Sprintf("uniform:0s,%s", latency)); err != nil {
 		return "", err
 	}
-	ledger := theacquirer.New(theacquirer.Options{Latency: l, Seed: rand.Uint64()})
+	ledger := theacquirer.New(theacquirer.Options{Latency: l, Seed: rand.Uint64(), Dedup: e.o.Strategy.WantsDedup})
 	var mutexes sync.Map
 	all := make([][]told, len(e.backends))
 	gate := make(chan struct{})
