@@ -68,9 +68,13 @@ func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel
 		o.Sessions, o.Crashes, o.LostReplies, o.Isolation, o.Seed = sessions, crashes, lost, level, com.seed
 		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}}
 	}
+	attempts := 8
+	if !s.Scenario().Acquirer { // nothing takes its time, so that it takes a crowd for two to meet
+		attempts = 40
+	}
 	racing := func(h scenarios.Hazard, instances int) cell {
 		return cell{strategy: s, hazard: h, race: &race.Options{
-			Scenario: s.Scenario(), Strategy: s, Attempts: 8, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
+			Scenario: s.Scenario(), Strategy: s, Attempts: attempts, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
 			Isolation: level, Acquirer: acquirer.Options{Latency: acquirer.Fixed(5 * time.Millisecond), Seed: com.seed},
 			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child,
 		}}

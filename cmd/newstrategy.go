@@ -84,12 +84,9 @@ func (a *app) writeStrategy(name, from string) error {
 }
 
 // behind cuts a text around the first end that stands behind a line: the end of the list in which the copied strategy stands,
-// for its copy belongs to the same scenario.
+// for its copy belongs to the same scenario. Where it stands in none, the first list has to do.
 func behind(text, line, end string) (before, after string, ok bool) {
-	i := strings.Index(text, line)
-	if i < 0 {
-		return "", "", false
-	}
+	i := max(0, strings.Index(text, line))
 	before, after, ok = strings.Cut(text[i:], end)
 	return text[:i] + before, after, ok
 }

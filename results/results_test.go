@@ -3,6 +3,7 @@ package results
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,30 @@ func TestSaveLeavesWholeFilesOnly(t *testing.T) {
 	}
 	if _, err := d.Save(file, "race", at); err == nil {
 		t.Error("kept a document in a file's place")
+	}
+}
+
+// Where keeping fails, before or after the document was written, nothing of it stays behind.
+func TestSaveThatFailsLeavesNothing(t *testing.T) {
+	whole := Document{Format: Format, Verdict: Held, Runs: []Run{}}
+	notJSON := whole
+	notJSON.Runs = []Run{{DurationMS: math.NaN()}}
+	for name, c := range map[string]struct {
+		d      Document
+		engine string
+	}{
+		"it cannot be written":  {notJSON, "race"},
+		"it cannot be renamed":  {whole, filepath.Join("no", "such", "folder", "race")},
+		"neither of them works": {notJSON, filepath.Join("no", "such", "folder", "race")},
+	} {
+		dir := t.TempDir()
+		if path, err := c.d.Save(dir, c.engine, time.Now()); err == nil || path != "" {
+			t.Errorf("%s: kept as %q, %v", name, path, err)
+		}
+		files, err := os.ReadDir(dir)
+		if err != nil || len(files) != 0 {
+			t.Errorf("%s: %v is left (%v)", name, files, err)
+		}
 	}
 }
 

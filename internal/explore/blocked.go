@@ -3,10 +3,8 @@ package explore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 )
 
 // blockers asks PostgreSQL which sessions of the run block which. Processes that are not ours are left out: what they hold they
@@ -60,10 +58,10 @@ func (w *world) stopWaiters() error {
 		return nil
 	}
 	for _, s := range list {
-		if s.blocked.stopped {
+		if s.blocked.stopped || !s.noticed.Load() {
 			continue
 		}
-		if err := syscall.Kill(int(s.pid), syscall.SIGSTOP); err != nil {
+		if err := stopProcess(s.pid); err != nil {
 			return fmt.Errorf("explore: stop the backend of session %c: %w", 'A'+rune(s.id), err)
 		}
 		s.blocked.stopped = true
@@ -94,7 +92,7 @@ func (w *world) cont(s *session) error {
 		return nil
 	}
 	s.blocked.stopped = false
-	if err := syscall.Kill(int(s.pid), syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := contProcess(s.pid); err != nil {
 		return fmt.Errorf("explore: continue the backend of session %c: %w", 'A'+rune(s.id), err)
 	}
 	return nil

@@ -18,7 +18,7 @@ func TestTheCatalogueIsReadAlong(t *testing.T) {
 		pedido_id bigint NOT NULL, valor_centavos bigint NOT NULL, status text NOT NULL, resposta_http int, resposta_corpo jsonb);`
 	cancel := explore.Function{Name: "cancel", New: func(scenarios.Env) scenarios.Handler {
 		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
-			_, err := db.Exec(ctx, `/* cancel */ DELETE FROM pedido WHERE id = $1`, req.OrderID)
+			_, err := db.Exec(ctx, `/* cancel */ DELETE FROM ordem WHERE id = $1`, req.OrderID)
 			return scenarios.Response{}, err
 		}
 	}}
@@ -27,11 +27,11 @@ func TestTheCatalogueIsReadAlong(t *testing.T) {
 		strategy  scenarios.Strategy
 		others    []explore.Function
 	}{
-		{"foreign key", orders + base + `ALTER TABLE cobranca ADD FOREIGN KEY (pedido_id) REFERENCES pedido ON DELETE CASCADE`,
+		{"foreign key", orders + base + `ALTER TABLE cobranca ADD FOREIGN KEY (pedido_id) REFERENCES ordem ON DELETE CASCADE`,
 			strategy("fk", effectFirst), []explore.Function{cancel}},
 		{"trigger", orders + base + `
 			CREATE FUNCTION no_second() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-				UPDATE pedido SET versao = versao + 1 WHERE id = NEW.pedido_id;
+				UPDATE ordem SET versao = versao + 1 WHERE id = NEW.pedido_id;
 				IF EXISTS (SELECT FROM cobranca WHERE idempotency_key = NEW.idempotency_key) THEN RAISE unique_violation; END IF;
 				RETURN NEW; END $$;
 			CREATE TRIGGER t BEFORE INSERT ON cobranca FOR EACH ROW EXECUTE FUNCTION no_second();`,

@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"idemlab/internal/explore"
+	"idemlab/internal/schedule"
 	"idemlab/internal/server/servertest"
 	"idemlab/scenarios"
 )
@@ -129,5 +131,53 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		if _, err := explore.Run(t.Context(), config, o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
+	}
+}
+
+// The interrupt comes while two sessions wait with their backends stopped, and while a COMMIT is held.
+func TestNothingIsLeftOfStoppedBackendsAndHeldCommits(t *testing.T) {
+	for name, c := range map[string]struct {
+		schedule string
+		lock     bool
+		captures int // the context ends with this one
+	}{
+		"stopped": {"A:lock B:lock C:lock A:look A:capture", true, 1},
+		"held":    {"A:look B:look A:capture A:insert A:commit B:capture", false, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			captures := 0 // one session runs at a time
+			s := unconstrained(strategy(name, func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+				return inTx(ctx, db, pgx.Serializable, 1, func(tx pgx.Tx) (scenarios.Response, error) {
+					if c.lock {
+						if _, err := tx.Exec(ctx, forUpdate, -1); err != nil {
+							return scenarios.Response{}, err
+						}
+					}
+					if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+						return r, err
+					}
+					if _, err := acq.Capture(ctx, scenarios.Charge(req)); err != nil {
+						return scenarios.Response{}, err
+					}
+					if captures++; captures == c.captures {
+						cancel()
+					}
+					return insert(ctx, tx, req)
+				})
+			}))
+			o := options(s)
+			o.Sessions = 3
+			config := place(t, s)
+			text, err := schedule.Parse(c.schedule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := explore.Replay(ctx, config, o, text); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want an interrupt", err)
+			}
+			nothingLeft(t, config)
+		})
 	}
 }

@@ -38,19 +38,20 @@ func (x *exploration) conclude() {
 // Replay follows a schedule on the same terms as Run, and from its end lets each session go as far as it goes, without
 // faults. The crashes and lost replies of o do not count: those of the schedule do. The error is a *schedule.Impossible where
 // the schedule asks for a turn that cannot be had; the Trace then shows how far it went.
-func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.Schedule) (Trace, error) {
+func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.Schedule) (_ Trace, err error) {
 	o.Crashes, o.LostReplies = s.Faults()
 	e, err := open(ctx, config, o)
 	if err != nil {
 		return Trace{}, err
 	}
+	defer func() { err = errors.Join(err, e.close(ctx)) }() // also after a panic
 	e.watch = true
 	j, err := e.once(ctx, func(ctx context.Context, w *world) (schedule.Run, error) { return schedule.Replay(ctx, w, s) })
 	t := Trace{Schedule: schedule.ScheduleOf(j.run), Turns: j.trace, Outcome: j.outcome}
 	for i := range e.o.Sessions + len(e.o.Others) {
 		t.Sessions = append(t.Sessions, e.sessionName(i))
 	}
-	return t, errors.Join(err, e.close(ctx))
+	return t, err
 }
 
 func (e *engine) sessionName(i int) string {

@@ -106,6 +106,7 @@ func (a *attempt) inside(ctx context.Context, o op, info statement, run runner) 
 	foot := s.txn.statement(info)
 	a.begin(foot)
 	r := run(ctx, s.conn)
+	s.txn.ran(info, r)
 	if r.err != nil {
 		foot = foot.And(s.txn.rollback())
 	}
@@ -157,6 +158,7 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 		a.note(o, r.words(), foot.And(t.commit()))
 		return r.unless(err)
 	}
+	t.ran(info, r)
 	a.s.txn = t
 	a.note(o, r.words(), foot)
 	err := a.commit(ctx, op{name: "commit", verb: "COMMIT", half: true}, func(ctx context.Context) error {
@@ -182,7 +184,7 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 	}
 	a.begin(foot)
 	if split {
-		if _, err := a.s.conn.Exec(ctx, `SET LOCAL synchronous_commit = on`); err != nil {
+		if err := holdCommit(ctx, a.s.conn); err != nil {
 			return err
 		}
 	}

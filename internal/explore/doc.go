@@ -9,6 +9,10 @@
 // request to the acquirer; each Env.Lock and unlock. A write outside a transaction is two: the statement, and its becoming
 // visible. A statement that waited and is let go completes at once, as part of the step that let it go.
 //
-// What it cannot see, and says so: strategies that wait outside PostgreSQL other than by Env.Lock, or that use several
-// connections at once; timeouts; a server that dies; the order of locks within one statement.
+// A client whose attempt dies, or is told Failed, tries again with the same key, up to Options.AttemptsPerSession. A death comes
+// before any step of an attempt but its first, and before its answer; not in the middle of what PostgreSQL does in one, and
+// not while it waits. A lost reply is one of the acquirer's captures: the request never arrived, or the answer never came.
+//
+// What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock, use several connections
+// at once, or let a timeout end a wait. What it leaves out: a server that dies, and the order of locks within one statement.
 package explore

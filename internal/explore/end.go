@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 )
-
-// canStop says whether the processes of the server are ours to stop: the same machine, and the right to signal them.
-func canStop(pid uint32) bool { return syscall.Kill(int(pid), 0) == nil }
 
 // finish ends a world, wherever it stands: the attempts that still live die, and every connection is fit for the next.
 // It works under a context that has ended. No backend stays stopped and no session waits afterwards.

@@ -22,6 +22,12 @@ type txn struct {
 	reads, writes []string
 	locks         []string
 	everything    bool
+	wrote         bool // rows were changed, or may have been
+}
+
+// ran notes what a statement that was not refused has come to.
+func (t *txn) ran(s statement, r *result) {
+	t.wrote = t.wrote || r.err == nil && (t.everything || len(s.writes) > 0 && !r.wroteNothing())
 }
 
 func (t *txn) snapshots() bool    { return t.iso != pgx.ReadCommitted && t.iso != pgx.ReadUncommitted }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	theacquirer "idemlab/internal/acquirer"
+	"idemlab/internal/instance"
 	"idemlab/scenarios"
 )
 
@@ -37,6 +38,9 @@ func Free(ctx context.Context, config *pgx.ConnConfig, o Options, n int, latency
 func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (string, error) {
 	e.intents++
 	req := scenarios.Request{Key: fmt.Sprintf("free-%d", e.intents), OrderID: e.intents, AmountCents: amountCents}
+	if err := instance.Prepare(ctx, e.control, e.o.Scenario, e.o.Strategy, req, e.o.Sessions); err != nil {
+		return "", err
+	}
 	if e.o.Prepare != nil {
 		if err := e.o.Prepare(ctx, e.control, req); err != nil {
 			return "", err
@@ -46,7 +50,7 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 	if err := l.Set(fmt.Sprintf("uniform:0s,%s", latency)); err != nil {
 		return "", err
 	}
-	ledger := theacquirer.New(theacquirer.Options{Latency: l, Seed: rand.Uint64()})
+	ledger := theacquirer.New(theacquirer.Options{Latency: l, Seed: rand.Uint64(), Dedup: e.o.Strategy.WantsDedup})
 	var mutexes sync.Map
 	all := make([][]told, len(e.backends))
 	gate := make(chan struct{})
@@ -67,14 +71,14 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 		return "", err
 	}
 	e.pass(rows)
-	in := scenarios.Intent{Rows: rows, Captures: ledger.Counts()[intent].Captures}
+	in := scenarios.Intent{Request: req, Clients: e.o.Sessions, Rows: rows, Captures: ledger.Counts()[intent].Captures}
 	for _, told := range all {
 		for _, t := range told {
 			in.Attempts = append(in.Attempts, t.Attempt)
 		}
 	}
 	out := Outcome{Captures: in.Captures}
-	for _, f := range scenarios.ChargeOnce.Check(in) {
+	for _, f := range e.o.Scenario.Check(in) {
 		out.Anomalies = append(out.Anomalies, f.Anomaly)
 	}
 	return out.spell(all, rows), nil

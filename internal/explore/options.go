@@ -45,7 +45,7 @@ type Options struct {
 	Budget       time.Duration  // 0: none
 	MaxSchedules int            // 0: none
 	Seed         uint64         // of Random, and of the strategy's Env
-	Progress     *atomic.Int64  // counts schedules, if not nil
+	Progress     *atomic.Int64  // counts executions, if not nil
 
 	patience time.Duration     // with a session that neither comes back nor is proved to wait; tests have less
 	relation schedule.Relation // which steps depend on each other; tests break it

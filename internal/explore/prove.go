@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"slices"
+	"time"
 )
 
 // prove asks PostgreSQL about the sessions that have not come back, and sets those to waiting that are blocked by one that
@@ -21,6 +22,9 @@ func (w *world) prove(ctx context.Context) (unclear bool, err error) {
 			unclear = unclear || len(blockers[s.id]) > 0
 			continue
 		}
+		if !w.told(s) {
+			continue // until its notice comes
+		}
 		w.waits++
 		s.state = waiting
 		s.blocked = blockage{by: blockers[s.id], since: w.waits}
@@ -28,6 +32,22 @@ func (w *world) prove(ctx context.Context) (unclear bool, err error) {
 	}
 	return unclear, w.stopWaiters()
 }
+
+// told says whether the check for deadlocks is behind a blocked session. Before it, the session could yet be the one that a
+// circle closed later is broken at, and which one that is must not depend on who is faster. Where notices come, this one's is
+// waited for, within reason: a strategy may have switched them off.
+func (w *world) told(s *session) bool {
+	if !w.e.notices || s.noticed.Load() {
+		return true
+	}
+	if s.blocked.silent.IsZero() {
+		s.blocked.silent = time.Now()
+	}
+	return time.Since(s.blocked.silent) > unheard
+}
+
+// unheard is how long a notice may take: a thousand times what it does.
+const unheard = time.Second
 
 // blockedNow notes in the turn that s waits: the session whose turn it is, or one that went on and waits again.
 func (w *world) blockedNow(s *session) {
@@ -61,6 +81,9 @@ func (w *world) recheck(ctx context.Context) error {
 			circle = append(circle, s)
 		}
 	}
+	for _, s := range free {
+		s.noticed.Store(false) // should it have to wait again, that will be said again
+	}
 	if len(free) == 0 { // nobody runs, and these block each other: PostgreSQL is about to end one of them
 		free = circle
 	}
@@ -70,12 +93,10 @@ func (w *world) recheck(ctx context.Context) error {
 // stillWaits notes that the turn gave something back that s waits for, though it waits on for somebody else too. Whoever gives
 // back the last of it lets s go, so that the order of two who give back matters here, and is otherwise of no account.
 func (w *world) stillWaits(s *session, by []int) {
-	t := w.turn()
-	gave := slices.Contains(s.blocked.by, t.Session) && t.foot.GivesBack()
-	if gave || !slices.Equal(s.blocked.by, by) {
-		if foot := s.attempt.doing.Load(); foot != nil {
-			t.touch(*foot)
-		}
+	t, foot := w.turn(), s.attempt.doing.Load()
+	gave := slices.Contains(s.blocked.by, t.Session) && t.foot.GivesBack() || !slices.Equal(s.blocked.by, by)
+	if gave && foot != nil && w.e.o.relation(t.foot, *foot) {
+		t.touch(*foot)
 	}
 }
 

@@ -41,10 +41,10 @@ func reality(t *testing.T, s scenarios.Strategy, iso pgx.TxIsoLevel, n int) {
 
 func TestRealityIsWithinTheModel(t *testing.T) {
 	for _, s := range articles() {
-		t.Run(s.Name, func(t *testing.T) { reality(t, s, pgx.ReadCommitted, 60) })
+		t.Run(s.Name, func(t *testing.T) { reality(t, s, pgx.ReadCommitted, 36) })
 	}
 	for _, name := range []string{"insert-first", "tx-ser"} {
-		t.Run(name+"/serializable", func(t *testing.T) { reality(t, named(name), pgx.Serializable, 60) })
+		t.Run(name+"/serializable", func(t *testing.T) { reality(t, named(name), pgx.Serializable, 36) })
 	}
-	t.Run("get-or-create", func(t *testing.T) { reality(t, named("get-or-create"), "", 60) })
+	t.Run("get-or-create", func(t *testing.T) { reality(t, named("get-or-create"), "", 36) })
 }

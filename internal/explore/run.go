@@ -27,16 +27,17 @@ const (
 // Run explores, on the server and with the search path of config, where the tables are. It runs until the search is through,
 // a limit of o is reached, or ctx ends; what was found until then is in the Result in each case. The error is about the
 // run, not about the strategy. Nothing is left behind: no connection, no stopped backend, no changed setting.
-func Run(ctx context.Context, config *pgx.ConnConfig, o Options) (Result, error) {
+func Run(ctx context.Context, config *pgx.ConnConfig, o Options) (_ Result, err error) {
 	started := time.Now()
 	e, err := open(ctx, config, o)
 	if err != nil {
 		return Result{}, err
 	}
+	defer func() { err = errors.Join(err, e.close(ctx)) }() // also after a panic
 	x := newExploration(e, started)
 	err = x.run(ctx)
 	x.conclude()
-	return x.result, errors.Join(err, e.close(ctx))
+	return x.result, err
 }
 
 // exploration is a run under way.

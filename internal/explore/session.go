@@ -3,6 +3,8 @@ package explore
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -41,10 +43,11 @@ const (
 
 // blockage is what is known of a session's wait.
 type blockage struct {
-	by      []int // sessions, when it began
+	by      []int // sessions, as last asked
 	since   int   // the number of the wait, to let waiters go on in the order in which they came
 	stopped bool  // its backend is stopped, so that waiters go on one by one
 	mutex   string
+	silent  time.Time // when it was first seen to be blocked without a notice
 }
 
 // told is how an attempt ended, as its client saw it.
@@ -155,12 +158,15 @@ func (s *session) tidy(ctx context.Context) error {
 type backend struct {
 	conn *pgx.Conn
 	pid  uint32
-	open func(context.Context) (*pgx.Conn, error)
-	gone func(ctx context.Context, pid uint32) error // waits until a process is no more
+	open func(context.Context, *backend) (*pgx.Conn, error)
+	// noticed: PostgreSQL has said that the statement under way waits. It says so after the check for deadlocks, so that from then
+	// on the wait ends only when somebody gives something back, and the backend sleeps and holds nothing that others need.
+	noticed atomic.Bool
+	gone    func(ctx context.Context, pid uint32) error // waits until a process is no more
 }
 
 func (b *backend) reconnect(ctx context.Context) error {
-	conn, err := b.open(ctx)
+	conn, err := b.open(ctx, b)
 	if err != nil {
 		return err
 	}

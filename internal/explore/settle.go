@@ -12,7 +12,7 @@ const (
 	// let go, and none at all without the right to set log_lock_waits.
 	soon = time.Millisecond
 	// late is when to look where a notice should have come: it bounds what a lost one costs, and decides nothing.
-	late = 50 * time.Millisecond
+	late = 8 * time.Millisecond
 	// patience is when to give up on a session that neither comes back nor is proved to wait. Giving up is never a verdict.
 	patience = 10 * time.Second
 )

@@ -19,13 +19,13 @@ import (
 )
 
 func TestSoakReality(t *testing.T) {
-	for _, s := range scenarios.All() {
+	for _, s := range articles() {
 		for _, iso := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.Serializable, pgx.RepeatableRead} {
 			t.Run(s.Name+"/"+string(iso), func(t *testing.T) { reality(t, s, iso, 20_000) })
 		}
 	}
-	for _, s := range catalogue() {
-		t.Run(s.Name, func(t *testing.T) { reality(t, s, "", 4_000) })
+	for _, s := range append(scenarios.All(), catalogue()...) {
+		t.Run(s.Name, func(t *testing.T) { reality(t, s, "", 20_000) })
 	}
 }
 
@@ -70,7 +70,7 @@ func TestSoakEachViolationComesAgain(t *testing.T) {
 
 // Ten thousand waits, with every processor busy with something else.
 func TestSoakWaitsAreProvedSoonAndRightly(t *testing.T) {
-	busy(t, 4*runtime.NumCPU())
+	busy(t, runtime.NumCPU())
 	var all []time.Duration
 	fingerprints := map[string]bool{}
 	for len(all) < 10_000 {
@@ -97,7 +97,7 @@ func TestSoakWaitsAreProvedSoonAndRightly(t *testing.T) {
 // Five runs, two at once, four times as many busy threads as processors.
 func TestSoakFingerprints(t *testing.T) {
 	busy(t, 4*runtime.NumCPU())
-	for _, s := range append(scenarios.All(), named("for-update-rr"), named("two-locks"), named("get-or-create"), named("tx-ser")) {
+	for _, s := range append(articles(), named("for-update-rr"), named("two-locks"), named("get-or-create"), named("tx-ser")) {
 		for crashes := range 2 {
 			o := options(s)
 			o.Crashes = crashes
@@ -116,10 +116,44 @@ func TestSoakFingerprints(t *testing.T) {
 func busy(t *testing.T, n int) {
 	t.Helper()
 	for range n {
-		c := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		c := exec.CommandContext(t.Context(), "sh", "-c", "while kill -0 $PPID; do :; done")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Wait() }) // killed when the context ended, just before
+	}
+}
+
+// How fast: the figures for the closing note. Nothing else should run beside it.
+func TestSoakSpeed(t *testing.T) {
+	for _, c := range []struct {
+		what, strategy string
+		atLeast        float64 // schedules a second
+	}{{"no waits", "check-then-act", 400}, {"a wait in most", "insert-first-open-tx", 200}} {
+		o := options(named(c.strategy))
+		o.Search, o.Sessions, o.MaxSchedules = explore.Full, 2, 2000
+		o.Crashes = 1 // for more schedules than a moment's worth
+		r := run(t, o)
+		t.Logf("%s, %s: %.0f schedules/s", c.strategy, c.what, r.SchedulesPerSecond())
+		if r.SchedulesPerSecond() < c.atLeast {
+			t.Errorf("%s: %.0f schedules/s, want %.0f", c.strategy, r.SchedulesPerSecond(), c.atLeast)
+		}
+	}
+	for _, c := range []struct {
+		sessions, crashes int
+		within            time.Duration
+	}{{2, 0, time.Second}, {2, 1, 10 * time.Second}, {3, 0, 15 * time.Second}} {
+		var all time.Duration
+		for _, s := range articles() {
+			o := options(s)
+			o.Sessions, o.Crashes = c.sessions, c.crashes
+			r := run(t, o)
+			all += r.Duration
+			t.Logf("%s, %d sessions, %d crashes: %d schedules + %d given up + %d probes in %s", s.Name, c.sessions, c.crashes, r.Schedules, r.Redundant, r.Probes, r.Duration.Round(time.Millisecond))
+		}
+		t.Logf("all, %d sessions, %d crashes: %s", c.sessions, c.crashes, all.Round(time.Millisecond))
+		if all > c.within {
+			t.Errorf("%d sessions, %d crashes: %s, want %s", c.sessions, c.crashes, all, c.within)
+		}
 	}
 }

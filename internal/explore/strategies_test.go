@@ -7,19 +7,18 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"idemlab/internal/explore"
 	"idemlab/scenarios"
 )
 
 // Strategies as people write them, to try the explorer on: none of them is known to it. They keep orders in a table of their
 // own, beside cobranca.
 const orders = `
-	CREATE TABLE IF NOT EXISTS pedido (id bigint PRIMARY KEY, versao bigint NOT NULL DEFAULT 0);
-	ALTER TABLE pedido ADD COLUMN pago boolean NOT NULL DEFAULT false;
-	INSERT INTO pedido (id) VALUES (-1), (-2);`
+	CREATE TABLE IF NOT EXISTS ordem (id bigint PRIMARY KEY, versao bigint NOT NULL DEFAULT 0);
+	ALTER TABLE ordem ADD COLUMN pago boolean NOT NULL DEFAULT false;
+	INSERT INTO ordem (id) VALUES (-1), (-2);`
 
 func makeOrder(ctx context.Context, conn *pgx.Conn, req scenarios.Request) error {
-	_, err := conn.Exec(ctx, `INSERT INTO pedido (id) VALUES ($1) ON CONFLICT DO NOTHING`, req.OrderID)
+	_, err := conn.Exec(ctx, `INSERT INTO ordem (id) VALUES ($1) ON CONFLICT DO NOTHING`, req.OrderID)
 	return err
 }
 
@@ -122,7 +121,7 @@ func lockThenCheck(iso pgx.TxIsoLevel, lock string) scenarios.Handler {
 }
 
 const (
-	forUpdate = `/* lock */ SELECT id FROM pedido WHERE id = $1 FOR UPDATE`
+	forUpdate = `/* lock */ SELECT id FROM ordem WHERE id = $1 FOR UPDATE`
 	advisory  = `/* lock */ SELECT pg_advisory_xact_lock($1)`
 )
 
@@ -178,10 +177,10 @@ func optimistic(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, re
 		return r, err
 	}
 	var version int
-	if err := db.QueryRow(ctx, `/* version */ SELECT versao FROM pedido WHERE id = $1`, req.OrderID).Scan(&version); err != nil {
+	if err := db.QueryRow(ctx, `/* version */ SELECT versao FROM ordem WHERE id = $1`, req.OrderID).Scan(&version); err != nil {
 		return scenarios.Response{}, err
 	}
-	tag, err := db.Exec(ctx, `/* bump */ UPDATE pedido SET versao = versao + 1 WHERE id = $1 AND versao = $2`, req.OrderID, version)
+	tag, err := db.Exec(ctx, `/* bump */ UPDATE ordem SET versao = versao + 1 WHERE id = $1 AND versao = $2`, req.OrderID, version)
 	if err != nil {
 		return scenarios.Response{}, err
 	}
@@ -278,49 +277,4 @@ func twoLocks() scenarios.Strategy {
 			})
 		}
 	}}
-}
-
-// cleaner deletes claims that look abandoned.
-var cleaner = explore.Function{Name: "cleaner", New: func(scenarios.Env) scenarios.Handler {
-	return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
-		_, err := db.Exec(ctx, `/* clean */ DELETE FROM cobranca WHERE status = 'PROCESSANDO' AND idempotency_key = $1`, req.Key)
-		return scenarios.Response{}, err
-	}
-}}
-
-func catalogue() []scenarios.Strategy {
-	rc, rr, ser := pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable
-	return []scenarios.Strategy{
-		unconstrained(strategy("tx-rc", lockThenCheck(rc, ""))),
-		unconstrained(strategy("tx-rr", lockThenCheck(rr, ""))),
-		unconstrained(strategy("tx-ser", lockThenCheck(ser, ""))),
-		unconstrained(strategy("for-update-rc", lockThenCheck(rc, forUpdate))),
-		unconstrained(strategy("for-update-rr", lockThenCheck(rr, forUpdate))),
-		unconstrained(strategy("for-update-ser", lockThenCheck(ser, forUpdate))),
-		unconstrained(strategy("advisory-rc", lockThenCheck(rc, advisory))),
-		unconstrained(strategy("advisory-rr", lockThenCheck(rr, advisory))),
-		unconstrained(strategy("insert-not-exists", insertNotExists)),
-		strategy("get-or-create", getOrCreate),
-		strategy("effect-first", effectFirst),
-		unconstrained(strategy("optimistic", optimistic)),
-		unconstrained(strategy("claim-then-capture-rr", claimThenCapture(rr, 2))),
-		unconstrained(strategy("claim-then-capture-ser", claimThenCapture(ser, 2))),
-		strategy("savepoint", savepoint),
-		underMutex,
-		twoLocks(),
-	}
-}
-
-// articles are the strategies that the articles tell of, and that everything costly is tried with.
-func articles() []scenarios.Strategy {
-	return []scenarios.Strategy{scenarios.CheckThenAct, scenarios.InsertFirst, scenarios.InsertFirstCatch, scenarios.InsertFirstOpenTx}
-}
-
-func named(name string) scenarios.Strategy {
-	for _, s := range append(catalogue(), scenarios.All()...) {
-		if s.Name == name {
-			return s
-		}
-	}
-	panic("no strategy is called " + name)
 }

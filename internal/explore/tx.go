@@ -111,7 +111,7 @@ func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string
 	}
 	foot := schedule.Footprint(everything())
 	if a.s.txn != nil {
-		a.s.txn.everything = true
+		a.s.txn.everything, a.s.txn.wrote = true, true
 	}
 	n, err := t.inner.CopyFrom(ctx, into, columns, from)
 	a.note(o, inWords(err), foot)

@@ -39,6 +39,8 @@ type Instance struct {
 	strategy scenarios.Strategy
 	handle   scenarios.Handler
 	queued   *atomic.Int64 // attempts that wait for a lock of this process
+	wanted   atomic.Int64  // connections that are held or waited for
+	size     int64         // of the pool
 }
 
 // Open prepares the pool, whose connections are made in the background; WarmUp waits for all of them.
@@ -59,7 +61,9 @@ func Open(ctx context.Context, c Config) (*Instance, error) {
 		return nil, fmt.Errorf("open pool of %d: %w", c.Pool, err)
 	}
 	queued := &atomic.Int64{}
-	return &Instance{pool, c.Strategy, c.Strategy.New(newEnv(c.Seed, c.Lease, queued)), queued}, nil
+	return &Instance{
+		pool: pool, strategy: c.Strategy, handle: c.Strategy.New(newEnv(c.Seed, c.Lease, queued)), queued: queued, size: int64(c.Pool),
+	}, nil
 }
 
 // Close ends the connections; it waits for attempts that still hold one.
@@ -148,7 +152,7 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) (rec Record) {
 	r := &recorder{}
 	called := time.Now()
-	resp, err := i.call(context.WithValue(ctx, recording{}, r), pooled{i.pool, r}, acq, req)
+	resp, err := i.call(context.WithValue(ctx, recording{}, r), pooled{i.pool, &i.wanted, i.size, r}, acq, req)
 	if leak := r.collect(); leak != nil {
 		err = errors.Join(err, leak)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"idemlab/internal/acquirer"
 	"idemlab/internal/server/servertest"
@@ -135,6 +136,9 @@ func TestConnectionsComeBackAndStatementsAreRecorded(t *testing.T) {
 			if failed := rec.Answer == scenarios.Failed; failed != c.fails || failed != (rec.Err != "") || rec.LostServer {
 				t.Errorf("answer %s, error %q, lost %v", rec.Answer, rec.Err, rec.LostServer)
 			}
+			if began := firstStart(rec); !rec.Sent.Equal(began) || !began.IsZero() && rec.Sent.Before(rec.Called) || rec.Sent.After(rec.Answered) {
+				t.Errorf("called at %v, in flight since %v, first statement at %v, answered at %v", rec.Called, rec.Sent, began, rec.Answered)
+			}
 			var steps []string
 			for _, s := range rec.Statements {
 				steps = append(steps, s.Step)
@@ -149,6 +153,65 @@ func TestConnectionsComeBackAndStatementsAreRecorded(t *testing.T) {
 				t.Errorf("%d connections still taken", n)
 			}
 		})
+	}
+}
+
+// firstStart is when the first statement was sent; zero where none was.
+func firstStart(rec Record) (first time.Time) {
+	for _, s := range rec.Statements {
+		if first.IsZero() || s.Start.Before(first) {
+			first = s.Start
+		}
+	}
+	return first
+}
+
+// asking tells when somebody asks the pool for a connection.
+type asking chan struct{}
+
+func (a asking) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	a <- struct{}{}
+	return ctx
+}
+func (asking) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+func (asking) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return ctx
+}
+func (asking) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// Who queues for a connection is not in flight: nothing of it has reached the database.
+func TestQueueingForThePoolIsNotInFlight(t *testing.T) {
+	asked, entered, leave := make(asking, 8), make(chan struct{}), make(chan struct{})
+	cfg := servertest.Schema(t, ddl).Config()
+	cfg.Tracer = asked
+	inst, err := Open(t.Context(), Config{Conn: cfg, Pool: 1, Isolation: pgx.ReadCommitted,
+		Strategy: scenarios.Strategy{Name: "test", New: func(scenarios.Env) scenarios.Handler {
+			return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+				return ok, db.Session(ctx, func(s scenarios.DB) error {
+					entered <- struct{}{}
+					<-leave
+					_, err := s.Exec(ctx, `/* write */ SELECT 1`)
+					return err
+				})
+			}
+		}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inst.Close()
+	first, second := make(chan Record), make(chan Record)
+	go func() { first <- handle(t, inst) }()
+	<-asked
+	<-entered
+	go func() { second <- handle(t, inst) }()
+	<-asked // and is not given what the first one holds
+	freed := time.Now()
+	close(leave)
+	<-entered
+	<-first
+	rec := <-second
+	if !rec.Called.Before(freed) || rec.Sent.Before(freed) || !rec.Sent.Equal(firstStart(rec)) || len(rec.PoolWaits) != 1 {
+		t.Errorf("called at %v, in flight since %v, the connection was free at %v; pool waits %v", rec.Called, rec.Sent, freed, rec.PoolWaits)
 	}
 }
 
@@ -174,7 +237,7 @@ func TestPoolWaitsAreThoseThatFoundNoneFree(t *testing.T) {
 	if n := len((<-first).PoolWaits); n != 0 {
 		t.Errorf("%d waits for a connection that was free", n)
 	}
-	if len(second.PoolWaits) != 1 || second.PoolWaits[0] < 10*time.Millisecond || !second.Sent.IsZero() {
+	if len(second.PoolWaits) != 1 || second.PoolWaits[0] <= 0 || !second.Sent.IsZero() {
 		t.Errorf("the attempt that found none free: %+v", second)
 	}
 }
@@ -275,8 +338,8 @@ func TestWaitingForTheProcessLockIsInFlight(t *testing.T) {
 	}
 	var released time.Time
 	time.AfterFunc(20*time.Millisecond, func() { released = time.Now(); unlock() })
-	if rec := handle(t, inst); rec.Sent.IsZero() || !rec.Sent.Before(released) {
-		t.Errorf("in flight since %v, the lock was free at %v", rec.Sent, released)
+	if rec := handle(t, inst); rec.Sent.Before(rec.Called) || !rec.Sent.Before(released) {
+		t.Errorf("called at %v, in flight since %v, the lock was free at %v", rec.Called, rec.Sent, released)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,10 +16,11 @@ var errLeak = errors.New("the strategy returned without ending its transaction, 
 
 // loan is one connection in the hands of an attempt.
 type loan struct {
-	conn  *pgxpool.Conn
-	rec   *recorder
-	since time.Time
-	once  sync.Once
+	conn   *pgxpool.Conn
+	rec    *recorder
+	since  time.Time
+	wanted *atomic.Int64 // counted in there while it lasts
+	once   sync.Once
 }
 
 // giveBack ends the loan; it may be called more than once.
@@ -26,6 +28,7 @@ func (l *loan) giveBack() {
 	l.once.Do(func() {
 		l.rec.ended(l)
 		l.conn.Release()
+		l.wanted.Add(-1)
 	})
 }
 
@@ -36,6 +39,7 @@ func (l *loan) destroy() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = l.conn.Hijack().Close(ctx) // the leak is the news
+		l.wanted.Add(-1)
 	})
 }
 

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,23 +15,27 @@ import (
 // pooled is scenarios.DB on a pool: each call takes a connection and gives it back as soon as the call, the rows, the
 // transaction or the session ends. What "commit before calling the acquirer" buys is visible only because of this.
 type pooled struct {
-	pool *pgxpool.Pool
-	rec  *recorder
+	pool   *pgxpool.Pool
+	wanted *atomic.Int64 // connections of the pool that are held or waited for, by anybody
+	size   int64
+	rec    *recorder
 }
 
 // take waits for a connection and returns it with its release, which may be called more than once. Only where no connection
 // was free is the time a wait for the pool: taking a free one is quick, and slow only where the CPU is busy elsewhere.
 func (d pooled) take(ctx context.Context) (pinned, func(), error) {
-	empty, asked := d.pool.Stat().IdleConns() == 0, time.Now()
+	// Asked of the pool, "is one free?" would be a check before an act: another attempt may take it in between.
+	queues, asked := d.wanted.Add(1) > d.size, time.Now()
 	c, err := d.pool.Acquire(ctx)
 	got := time.Now()
-	if empty {
+	if queues {
 		d.rec.waited(got.Sub(asked))
 	}
 	if err != nil {
+		d.wanted.Add(-1)
 		return pinned{}, nil, err
 	}
-	l := &loan{conn: c, rec: d.rec, since: got}
+	l := &loan{conn: c, rec: d.rec, since: got, wanted: d.wanted}
 	d.rec.took(l)
 	return pinned{c.Conn(), d.rec}, l.giveBack, nil
 }

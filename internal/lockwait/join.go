@@ -94,17 +94,20 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// holders names who had each backend in the way. One backend may serve several attempts within one wait: who had it when the
+// wait was first seen is who was in the way, whatever the order of the holds.
 func holders(w Wait, holds []Hold) string {
 	var names []string
 	for _, pid := range w.Blockers {
-		name := fmt.Sprintf("pid %d", pid)
-		for _, h := range holds {
-			if h.PID == pid && !h.To.Before(w.Seen) && !h.From.After(w.LastSeen) {
-				name = h.Who
-				break
-			}
+		at := slices.IndexFunc(holds, func(h Hold) bool { return h.PID == pid && !h.From.After(w.Seen) && h.To.After(w.Seen) })
+		if at < 0 { // nobody yet, or not any more: the look took a moment
+			at = slices.IndexFunc(holds, func(h Hold) bool { return h.PID == pid && !h.From.After(w.LastSeen) && !h.To.Before(w.Seen) })
 		}
-		names = append(names, name)
+		if at < 0 {
+			names = append(names, fmt.Sprintf("pid %d", pid))
+		} else {
+			names = append(names, holds[at].Who)
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,7 +16,8 @@ type late struct {
 	scenarios.DB
 	changed func()
 	tx      pgx.Tx
-	done    bool // it was committed, and what follows is as it was
+	current *late // inside a session, what stands for l
+	done    bool  // it was committed, and what follows is as it was
 }
 
 func lateCommit(db scenarios.DB, acq scenarios.Acquirer, changed func()) (scenarios.DB, scenarios.Acquirer, func(context.Context) error) {
@@ -72,7 +74,34 @@ func (l *late) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if err != nil {
 		return failedRow{err}
 	}
-	return r.QueryRow(ctx, sql, args...)
+	return lateRow{r.QueryRow(ctx, sql, args...), ctx, l}
+}
+
+// lateRow sees what came of a statement in the late transaction. It keeps the context because Scan is handed none.
+type lateRow struct {
+	row pgx.Row
+	ctx context.Context
+	l   *late
+}
+
+func (r lateRow) Scan(dest ...any) error {
+	err := r.row.Scan(dest...)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && r.l.tx != nil {
+		return r.l.fail(r.ctx, err)
+	}
+	return err
+}
+
+// Session pins a connection, on which a first write outside a transaction is late as well.
+func (l *late) Session(ctx context.Context, f func(scenarios.DB) error) error {
+	return l.DB.Session(ctx, func(db scenarios.DB) error {
+		pinned := &late{DB: db, changed: l.changed, done: l.done}
+		outer := l.current
+		l.current = pinned
+		defer func() { l.current = outer }()
+		return errors.Join(f(pinned), pinned.end(ctx))
+	})
 }
 
 // fail ends a transaction that an error has broken, so that what the strategy does about the error runs outside, as it would
@@ -85,6 +114,9 @@ func (l *late) fail(ctx context.Context, err error) error {
 
 // end commits what is still open: a duplicate never calls the acquirer.
 func (l *late) end(ctx context.Context) error {
+	if l.current != nil {
+		return l.current.end(ctx)
+	}
 	if l.tx == nil {
 		return nil
 	}

@@ -99,6 +99,17 @@ func verb(sql string) string {
 	if _, rest, ok := strings.Cut(sql, "*/"); ok {
 		sql = rest
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(sql), " ")
-	return strings.ToUpper(strings.TrimSpace(word))
+	words := strings.Fields(strings.ToUpper(sql))
+	if len(words) == 0 {
+		return ""
+	}
+	if words[0] != "WITH" {
+		return words[0]
+	}
+	for _, w := range words { // the verb that counts in WITH … AS (INSERT …) SELECT is the one that writes
+		if w = strings.TrimLeft(w, "("); w == "INSERT" || w == "UPDATE" || w == "DELETE" || w == "MERGE" {
+			return w
+		}
+	}
+	return "WITH"
 }

@@ -38,6 +38,10 @@ func (h hiding) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
 	return hidingTx{tx, h.changed}, nil
 }
 
+func (h hiding) Session(ctx context.Context, f func(scenarios.DB) error) error {
+	return h.DB.Session(ctx, func(db scenarios.DB) error { return f(hiding{db, h.changed}) })
+}
+
 func hideRefusal(sql string, tag pgconn.CommandTag, err error, changed func()) (pgconn.CommandTag, error) {
 	if verb(sql) != "INSERT" {
 		return tag, err

@@ -52,6 +52,10 @@ func (f forgetting) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, er
 	return forgettingTx{tx, f.changed}, nil
 }
 
+func (f forgetting) Session(ctx context.Context, use func(scenarios.DB) error) error {
+	return f.DB.Session(ctx, func(db scenarios.DB) error { return use(forgetting{db, f.changed}) })
+}
+
 // forgottenRow rolls back when it is scanned. It keeps the context because Scan is handed none.
 type forgottenRow struct {
 	row pgx.Row

@@ -13,7 +13,7 @@ import (
 
 // verdict compares what was found with what the strategy claims, and marks the anomalies that counted.
 func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *evidence) {
-	e := check.Evidence{Doubt: doubt(*run, o, ev.rows == nil)}
+	e := check.Evidence{Doubt: doubt(*run, o)}
 	for _, a := range run.Anomalies {
 		e.Found = append(e.Found, scenarios.Anomaly(a.Kind))
 	}
@@ -29,7 +29,7 @@ func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *
 
 // doubt says why finding nothing would prove nothing. Fewer than half of the intents overlapped is as good as no race: the
 // rest would be an anecdote.
-func doubt(run results.Run, o Options, rowsUnknown bool) string {
+func doubt(run results.Run, o Options) string {
 	switch planned := o.Intents * o.Rounds; {
 	case run.Counts == nil || run.Counts.Intents == 0:
 		return "no intent came to its end"
@@ -46,7 +46,7 @@ func doubt(run results.Run, o Options, rowsUnknown bool) string {
 		return "the acquirer approved nothing, so nothing could be charged twice"
 	case run.Counts.AcquirerCounts == nil && !succeeded(run):
 		return "no attempt was told that it had succeeded, so nothing could go wrong"
-	case rowsUnknown:
+	case run.Counts.AcquirerCounts != nil && run.Counts.Rows == nil, o.Scenario.Measure != nil && run.Counts.Measures == nil:
 		return "the rows could not be read"
 	}
 	return ""

@@ -123,28 +123,38 @@ func gridHeading(b *strings.Builder, r results.Run) {
 
 // undecided names each cell that is not as claimed, with its reason and the line that runs it again.
 func undecided(b *strings.Builder, d results.Document, s Style) {
-	bad := 0
+	against, open := 0, 0
 	for _, r := range d.Runs {
-		if r.ExitCode == 0 {
+		switch r.ExitCode {
+		case 0:
 			continue
+		case 1:
+			against++
+		case 130: // the last line says so
+		default:
+			open++
 		}
-		bad++
 		fmt.Fprintf(b, "\n%s, %s: %s, expected %s: %s\n", r.Strategy, Cell(r), r.Verdict, r.Expected, r.Reason)
 		if line := again(r); line != "" {
 			fmt.Fprintf(b, "again: %s\n", line)
 		}
 	}
-	fmt.Fprintf(b, "\nverdict: %s, %s\n", count(len(d.Runs), "cell"), gridConclusion(d, bad))
+	fmt.Fprintf(b, "\nverdict: %s, %s\n", count(len(d.Runs), "cell"), gridConclusion(d, against, open))
 }
 
-func gridConclusion(d results.Document, bad int) string {
-	switch {
-	case d.ExitCode == 0:
-		return "every claim met"
-	case d.ExitCode == 130:
-		return "interrupted"
-	case d.ExitCode == 1:
-		return fmt.Sprintf("%d not as claimed", bad)
+func gridConclusion(d results.Document, against, open int) string {
+	var parts []string
+	if against > 0 {
+		parts = append(parts, fmt.Sprintf("%d not as claimed", against))
 	}
-	return fmt.Sprintf("%d undecided", bad)
+	if open > 0 {
+		parts = append(parts, fmt.Sprintf("%d undecided", open))
+	}
+	if d.ExitCode == 130 {
+		parts = append(parts, "interrupted")
+	}
+	if len(parts) == 0 {
+		return "every claim met"
+	}
+	return strings.Join(parts, ", ")
 }

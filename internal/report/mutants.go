@@ -24,8 +24,11 @@ func mutants(b *strings.Builder, d results.Document, s Style) {
 	if n[results.NotApplicable] > 0 {
 		fmt.Fprintf(b, " (%d not applicable)", n[results.NotApplicable])
 	}
-	if d.ExitCode == 130 {
+	switch d.ExitCode {
+	case 130:
 		b.WriteString("; interrupted")
+	case 3:
+		b.WriteString("; not all could be run")
 	}
 	b.WriteString("\n")
 }

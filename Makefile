@@ -1,0 +1,10 @@
+# The checks that take minutes; .ci/run has a short sample of each.
+
+.PHONY: test soak
+
+test:
+	bash .ci/test
+
+# What explore claims, at length: the reduced search against the full one, reality against the model, waits, fingerprints, speed.
+soak:
+	go test -tags soak -run Soak -v -count=1 -timeout 0 ./internal/explore

@@ -1,0 +1,76 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	theacquirer "idemlab/internal/acquirer"
+	"idemlab/internal/instance"
+	"idemlab/scenarios"
+)
+
+// intent is the name by which the ledger knows the one intent of a world.
+const intent = "intent"
+
+// amountCents is what it is about: R$ 250.00, as in the articles.
+const amountCents = 25000
+
+// newWorld starts all attempts and returns when each stands before its first step.
+func (e *engine) newWorld(ctx context.Context) (*world, error) {
+	e.intents++
+	w := &world{
+		e: e, ledger: theacquirer.New(theacquirer.Options{Dedup: e.o.Strategy.WantsDedup}), mutexes: map[string]*mutex{},
+		deaths: e.o.Crashes, losses: e.o.LostReplies,
+		// A report for each session is the most that can be under way: its next comes after it was let go.
+		reports: make(chan report, len(e.backends)), gone: make(chan struct{}),
+		req: scenarios.Request{Key: fmt.Sprintf("explore-%d", e.intents), OrderID: e.intents, AmountCents: amountCents},
+	}
+	w.ctx, w.cancel = context.WithCancel(ctx)
+	w.acq = w.ledger.For(intent)
+	handlers := e.handlers(w.env)
+	for i, h := range handlers {
+		s := &session{w: w, id: i, handler: h, client: i < e.o.Sessions, backend: e.backends[i]}
+		w.sessions = append(w.sessions, s)
+	}
+	if err := instance.Prepare(ctx, e.control, e.o.Scenario, e.o.Strategy, w.req, e.o.Sessions); err != nil {
+		return w, fmt.Errorf("explore: %w", err)
+	}
+	if prepare := e.o.Prepare; prepare != nil {
+		if err := prepare(ctx, e.control, w.req); err != nil {
+			return w, fmt.Errorf("explore: prepare a schedule: %w", err)
+		}
+	}
+	for _, s := range w.sessions {
+		s.start()
+	}
+	w.trace = append(w.trace, Turn{Session: -1})
+	err := w.settle(ctx)
+	w.trace = w.trace[:0]
+	return w, err
+}
+
+// handlers deals the clients over fresh instances, and adds the other functions.
+func (e *engine) handlers(env func(instance int) scenarios.Env) []scenarios.Handler {
+	var out []scenarios.Handler
+	for i := range e.o.Instances {
+		h := e.o.Strategy.New(env(i))
+		for len(out) < (i+1)*e.o.Sessions/e.o.Instances {
+			out = append(out, h)
+		}
+	}
+	for i, f := range e.o.Others {
+		out = append(out, f.New(env(e.o.Instances+i)))
+	}
+	return out
+}
+
+func (w *world) env(instance int) scenarios.Env {
+	return scenarios.Env{
+		Now:  time.Now,
+		Seed: w.e.o.Seed + uint64(instance),
+		Lock: func(ctx context.Context, name string) (func(), error) {
+			return lock(ctx, w, fmt.Sprintf("%s-%d", name, instance))
+		},
+	}
+}
