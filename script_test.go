@@ -6,9 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,13 +91,14 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 	return map[string]command{
-		"exits":     exits,
-		"document":  document,
-		"plain":     plain,
-		"xml":       strictXML,
-		"attempts":  func(ts *testscript.TestScript, _ bool, _ []string) { waitForAttempts(ts, cfg) },
-		"noschemas": func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
-		"sql":       func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
+		"exits":           exits,
+		"document":        document,
+		"plain":           plain,
+		"xml":             strictXML,
+		"attempts":        func(ts *testscript.TestScript, _ bool, _ []string) { waitForAttempts(ts, cfg) },
+		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
+		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
+		"sql":             func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
 	}
 }
 
@@ -147,6 +150,20 @@ func plain(ts *testscript.TestScript, neg bool, args []string) {
 	if text := ts.ReadFile(args[0]); strings.ContainsAny(text, "\r\x1b") != neg {
 		ts.Fatalf("%s: %q", args[0], text)
 	}
+}
+
+// isolationtester FILE: PostgreSQL's own tool runs it, in the script's database.
+func isolationtester(ts *testscript.TestScript, cfg *pgx.ConnConfig, file string) {
+	tool := os.Getenv("IDEMLAB_ISOLATIONTESTER")
+	if tool == "" {
+		found, _ := filepath.Glob("/usr/lib/postgresql/*/lib/pgxs/src/test/isolation/isolationtester")
+		if len(found) == 0 {
+			ts.Fatalf("isolationtester is missing; on Debian: sudo apt-get install postgresql-client-15 (or set IDEMLAB_ISOLATIONTESTER)")
+		}
+		tool = found[len(found)-1]
+	}
+	ts.Check(ts.Exec("sh", "-c", `exec "$0" "$1" < "$2"`, tool,
+		fmt.Sprintf("host=%s port=%d user=%s dbname=%s", cfg.Host, cfg.Port, cfg.User, ts.Getenv("DBNAME")), file))
 }
 
 // noschemas: no run has left a schema on the server.

@@ -68,6 +68,9 @@ func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Ca
 	if len(runs) == 0 && err != nil {
 		return err
 	}
+	if f.export != "" && err == nil && ctx.Err() == nil {
+		err = export(f.export, cases, runs)
+	}
 	if f.step && err == nil && ctx.Err() == nil {
 		if err := a.step(*runs[0].Explore.Trace); err != nil {
 			return err
@@ -135,4 +138,14 @@ func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int
 	n := len(wrong)
 	l.Violated = &n
 	return l, nil
+}
+
+// export writes the first order that a run was left with.
+func export(path string, cases []explore.Case, runs []results.Run) error {
+	for i, r := range runs {
+		if r.Explore != nil && r.Explore.Trace != nil {
+			return exportSpec(path, cases[i].DDL, cases[i].Options.Strategy, r.Server.Isolation, *r.Explore.Trace)
+		}
+	}
+	return usagef("--export-spec: no order is wrong, so none is singled out: name one with --schedule")
 }

@@ -57,8 +57,9 @@ type Likely struct {
 
 // Trace is one schedule, turn by turn: what a picture of it needs.
 type Trace struct {
-	Schedule string `json:"schedule"`
-	Short    string `json:"short"`
+	Schedule string   `json:"schedule"`
+	Short    string   `json:"short"`
+	Prepared []string `json:"prepared,omitempty"` // what was sent beforehand, for rows that the strategy expects
 	// AmountCents is what one capture moves.
 	AmountCents int64    `json:"amount_cents"`
 	Sessions    []string `json:"sessions"` // what each runs: "client", or the name of another function; they are called A, B, …
@@ -81,6 +82,7 @@ type Turn struct {
 	Attempt  int      `json:"attempt"` // of the session, from 1
 	Step     string   `json:"step"`    // "claim"
 	SQL      string   `json:"sql,omitempty"`
+	Sent     []string `json:"sent,omitempty"`   // what went to the server for it, with the arguments as literals
 	Result   string   `json:"result,omitempty"` // "1 row", "ERROR 40001"; absent while it waits
 	WaitsFor []string `json:"waits_for,omitempty"`
 	Woke     []Woken  `json:"woke,omitempty"`

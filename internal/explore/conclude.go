@@ -46,8 +46,11 @@ func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.S
 	}
 	defer func() { err = errors.Join(err, e.close(ctx)) }() // also after a panic
 	e.watch = true
+	for _, b := range e.backends {
+		b.sent.on.Store(true)
+	}
 	j, err := e.once(ctx, func(ctx context.Context, w *world) (schedule.Run, error) { return schedule.Replay(ctx, w, s) })
-	t := Trace{Schedule: schedule.ScheduleOf(j.run), Turns: j.trace, Outcome: j.outcome}
+	t := Trace{Schedule: schedule.ScheduleOf(j.run), Prepared: e.prepared.take(), Turns: j.trace, Outcome: j.outcome}
 	for i := range e.o.Sessions + len(e.o.Others) {
 		t.Sessions = append(t.Sessions, e.sessionName(i))
 	}

@@ -69,7 +69,7 @@ func kinds(list []scenarios.Anomaly) []string {
 // Document is the trace as it stands in the run document.
 func (t Trace) Document() results.Trace {
 	d := results.Trace{
-		Schedule: t.Schedule.String(), Short: t.Schedule.Short(), Sessions: t.Sessions, AmountCents: amountCents,
+		Schedule: t.Schedule.String(), Short: t.Schedule.Short(), Prepared: t.Prepared, Sessions: t.Sessions, AmountCents: amountCents,
 		Turns: []results.Turn{},
 	}
 	for _, turn := range t.Turns {
@@ -80,7 +80,7 @@ func (t Trace) Document() results.Trace {
 
 func (t Turn) document() results.Turn {
 	d := results.Turn{
-		Session: name(t.Session), Kind: kind(t.Kind), Attempt: t.Attempt, Step: t.Step, SQL: t.SQL, Result: t.Result,
+		Session: name(t.Session), Kind: kind(t.Kind), Attempt: t.Attempt, Step: t.Step, SQL: t.SQL, Sent: t.Sent, Result: t.Result,
 		Captures: t.Captures, Table: rowWords(t.Table),
 	}
 	for _, b := range t.BlockedBy {

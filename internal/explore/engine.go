@@ -40,10 +40,11 @@ type engine struct {
 	split        splitCommit
 	wholeCommits atomic.Bool // a SERIALIZABLE transaction's COMMIT was one step
 
-	intents int64           // the number of the last; counted on from the clock, so that a second run on the same tables has others
-	lowest  int64           // rows of earlier schedules have ids up to this one
-	watch   bool            // read the table after each turn
-	proofs  []time.Duration // how long it took to prove each wait
+	intents  int64           // the number of the last; counted on from the clock, so that a second run on the same tables has others
+	lowest   int64           // rows of earlier schedules have ids up to this one
+	watch    bool            // read the table after each turn, and keep what is sent
+	prepared sent            // what Strategy.Prepare has sent
+	proofs   []time.Duration // how long it took to prove each wait
 }
 
 func open(ctx context.Context, config *pgx.ConnConfig, o Options) (*engine, error) {
@@ -61,7 +62,9 @@ func open(ctx context.Context, config *pgx.ConnConfig, o Options) (*engine, erro
 }
 
 func (e *engine) connect(ctx context.Context) (err error) {
-	if e.control, err = pgx.ConnectConfig(ctx, e.config); err != nil {
+	onlooker := e.config.Copy()
+	onlooker.Tracer = &e.prepared
+	if e.control, err = pgx.ConnectConfig(ctx, onlooker); err != nil {
 		return fmt.Errorf("explore: connect: %w", err)
 	}
 	if e.catalogue, err = readCatalogue(ctx, e.control); err != nil {
@@ -116,6 +119,7 @@ func (e *engine) calm(ctx context.Context) error {
 // planner, and expensive plans are compiled, at 30 ms each.)
 func (e *engine) openSession(ctx context.Context, b *backend) (*pgx.Conn, error) {
 	config := e.config.Copy()
+	config.Tracer = &b.sent
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.Routine == "ProcSleep" && strings.Contains(n.Message, "still waiting for") { // in English: lc_messages is set below
 			b.noticed.Store(true)

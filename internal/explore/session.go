@@ -29,6 +29,7 @@ type session struct {
 	last    ending
 	told    []told // of all attempts
 	blocked blockage
+	unsent  []string // sent before its first turn
 }
 
 type state uint8
@@ -163,6 +164,7 @@ type backend struct {
 	// on the wait ends only when somebody gives something back, and the backend sleeps and holds nothing that others need.
 	noticed atomic.Bool
 	gone    func(ctx context.Context, pid uint32) error // waits until a process is no more
+	sent    sent
 }
 
 func (b *backend) reconnect(ctx context.Context) error {

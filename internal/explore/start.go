@@ -33,7 +33,10 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 		s := &session{w: w, id: i, handler: h, client: i < e.o.Sessions, backend: e.backends[i]}
 		w.sessions = append(w.sessions, s)
 	}
-	if err := instance.Prepare(ctx, e.control, e.o.Scenario, e.o.Strategy, w.req, e.o.Sessions); err != nil {
+	e.prepared.on.Store(e.watch)
+	err := instance.Prepare(ctx, e.control, e.o.Scenario, e.o.Strategy, w.req, e.o.Sessions)
+	e.prepared.on.Store(false)
+	if err != nil {
 		return w, fmt.Errorf("explore: %w", err)
 	}
 	if prepare := e.o.Prepare; prepare != nil {
@@ -45,7 +48,8 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 		s.start()
 	}
 	w.trace = append(w.trace, Turn{Session: -1})
-	err := w.settle(ctx)
+	err = w.settle(ctx)
+	w.notes()
 	w.trace = w.trace[:0]
 	return w, err
 }

@@ -11,6 +11,7 @@ import (
 // Trace is one execution, turn by turn: what a picture of it needs.
 type Trace struct {
 	Schedule schedule.Schedule
+	Prepared []string // what was sent beforehand, for rows that the strategy expects to find
 	Sessions []string // what each runs: "client", or the name of the other function
 	Turns    []Turn
 	Outcome  Outcome
@@ -20,12 +21,13 @@ type Trace struct {
 type Turn struct {
 	Session   int
 	Kind      schedule.Kind
-	Attempt   int    // of the session, from 1
-	Step      string // as in schedules: "claim"
-	SQL       string // for people: "INSERT cobranca"
-	Result    string // "1 row", "ERROR 40001", "captured"; empty while it waits
-	Blocked   bool   // it waits
-	BlockedBy []int  // for these sessions
+	Attempt   int      // of the session, from 1
+	Step      string   // as in schedules: "claim"
+	SQL       string   // for people: "INSERT cobranca"
+	Sent      []string // what went to the server for it, with the arguments as literals; on replay only
+	Result    string   // "1 row", "ERROR 40001", "captured"; empty while it waits
+	Blocked   bool     // it waits
+	BlockedBy []int    // for these sessions
 	Woke      []Woken
 	Answers   []Told          // that clients got in this turn
 	Captures  int             // by the acquirer, so far

@@ -96,6 +96,7 @@ func (w *world) Do(ctx context.Context, a schedule.Action) (schedule.Event, erro
 	if id := turn.unexplained(); id >= 0 {
 		return schedule.Event{}, fmt.Errorf("session %c %w: its wait ended though nobody gave anything back: a timeout?", 'A'+rune(id), errElsewhere)
 	}
+	w.notes()
 	if err := w.look(ctx, turn); err != nil {
 		return schedule.Event{}, err
 	}
