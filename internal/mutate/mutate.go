@@ -29,7 +29,7 @@ type Mutant struct {
 func All() []Mutant {
 	return []Mutant{
 		{Name: "no-unique", Title: "the UNIQUE constraint is dropped", Apply: withoutUnique},
-		{Name: "late-commit", Title: "the first write's commit is held back until the acquirer has answered", Apply: wrap(lateCommit)},
+		{Name: "late-commit", Title: "the first write's commit is held back until the acquirer has answered", Apply: whereMoneyMoves(wrap(lateCommit))},
 		{Name: "refusal-hidden", Title: "a refused INSERT looks like one that inserted", Apply: wrap(refusalHidden)},
 		{Name: "repeatable-read", Title: "READ COMMITTED is raised to REPEATABLE READ", Apply: raised, Isolation: pgx.RepeatableRead},
 		{Name: "update-dropped", Title: "every UPDATE is rolled back, though it answers as if it were not", Apply: wrap(updateDropped)},
@@ -87,6 +87,16 @@ func wrap(b breaking) func(scenarios.Strategy, func()) scenarios.Strategy {
 			}
 		}
 		return s
+	}
+}
+
+// whereMoneyMoves leaves strategies alone that no acquirer has part in: a commit cannot wait for what never comes.
+func whereMoneyMoves(apply func(scenarios.Strategy, func()) scenarios.Strategy) func(scenarios.Strategy, func()) scenarios.Strategy {
+	return func(s scenarios.Strategy, changed func()) scenarios.Strategy {
+		if !s.Scenario().Acquirer {
+			return s
+		}
+		return apply(s, changed)
 	}
 }
 
