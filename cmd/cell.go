@@ -104,6 +104,9 @@ func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shar
 	}
 	e := *c.explore
 	e.Options.Budget, e.Shared = left, shared
+	if never, shows := c.strategy.Judged(c.hazard, e.Options.Isolation); len(never) == 0 {
+		e.Options.Enough = shows // a bad example is caught when it is caught
+	}
 	return e.Run(ctx, srv)
 }
 

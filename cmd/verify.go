@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,7 +63,7 @@ one must be caught, and what is undecided is exit code 4. One command for the wh
 	fl.StringVar(&f.common.ddlFile, "schema", "", "SQL file in place of the embedded schema.sql")
 	fl.Uint64Var(&f.common.seed, "seed", 1, "seed of everything that is left to chance")
 	fl.DurationVar(&f.budget, "budget", 0, "stop after this time (0: none); cells that it cuts off are undecided")
-	fl.IntVar(&f.parallel, "parallel", 1, "cells at once, each on tables of its own")
+	fl.IntVar(&f.parallel, "parallel", min(4, runtime.NumCPU()), "cells at once, each on tables of its own")
 	fl.BoolVar(&f.full, "full", false, "every isolation level, 3 sessions, lost replies and instances too")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit file, a test case for each cell")
 	// The only error is a flag that does not exist, which the first test run would show.
@@ -145,28 +145,41 @@ func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs
 		until = time.Now().Add(f.budget)
 	}
 	all := make([]results.Run, len(cells))
+	cellErrs := make([]error, len(cells))
+	look := func(i int, shared bool) {
+		if ctx.Err() != nil {
+			return
+		}
+		c := cells[i]
+		run, err := c.run(ctx, srv, until, shared)
+		run.Tool.Version, run.Hazard = version, string(c.hazard)
+		all[i], cellErrs[i] = run, nil
+		if err != nil {
+			cellErrs[i] = fmt.Errorf("%s, %s: %w", c.strategy.Name, c.hazard, err)
+		}
+	}
+	shared := f.parallel > 1
+	alone := newAlone(srv)
 	var g errgroup.Group
 	g.SetLimit(f.parallel)
-	var mu sync.Mutex
-	var errs []error
 	for i, c := range cells {
 		g.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
+			if !shared || !alone.wants(c) {
+				look(i, shared)
+				done.Add(1)
+				alone.saw(c, all[i])
 			}
-			run, err := c.run(ctx, srv, until, f.parallel > 1)
-			run.Tool.Version, run.Hazard = version, string(c.hazard)
-			all[i] = run
-			done.Add(1)
-			if err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, fmt.Errorf("%s, %s: %w", c.strategy.Name, c.hazard, err))
-			}
-			return nil
+			return nil // each cell's error is kept, so that one does not end the others
 		})
 	}
-	_ = g.Wait()                                                                     // each cell's error is collected above, so that one does not end the others
+	_ = g.Wait()
+	for i, c := range cells { // one at a time: what splits the COMMITs of one would hold back everybody else's
+		if shared && alone.wants(c) {
+			look(i, false)
+			done.Store(min(done.Load()+1, int64(len(cells))))
+		}
+	}
+	errs := slices.DeleteFunc(cellErrs, func(err error) bool { return err == nil })
 	all = slices.DeleteFunc(all, func(r results.Run) bool { return r.Engine == "" }) // never begun
 	shownElsewhere(all)
 	return all, skipped, errors.Join(errs...)

@@ -11,6 +11,8 @@ type Explore struct {
 	Split              bool   `json:"split"`        // a write outside a transaction is two steps
 	SplitCommit        bool   `json:"split_commit"` // so is the COMMIT of a SERIALIZABLE transaction
 
+	WholeCommits bool `json:"whole_commits"` // such COMMITs were there and stayed one step: to split them takes a server of its own
+
 	Schedules          int     `json:"schedules"` // run and judged; one for each class of equivalent orders under dpor
 	Violating          int     `json:"violating"`
 	BlockedSteps       int     `json:"blocked_steps"`

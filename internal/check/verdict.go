@@ -75,6 +75,13 @@ func Judge(expect Expectation, never, shows []scenarios.Anomaly, ev Evidence) Ju
 		j.Verdict = results.Held
 	}
 	j.ExitCode = exitCode(expect, j.Verdict, found, shows)
+	if expect == ExpectClaim && j.ExitCode == ExitHeld && len(never) > 0 && ev.Doubt != "" {
+		// What must be found was; that what must not be found is not there is still open.
+		j.ExitCode = ExitInconclusive
+		if j.Verdict == results.Violated {
+			j.Reason += "; open is whether it shows " + list(never) + ": " + ev.Doubt
+		}
+	}
 	if missing := without(shows, found); expect == ExpectClaim && len(missing) > 0 {
 		j.Reason = strings.TrimPrefix(j.Reason+"; not shown: "+list(missing), "; ")
 	}

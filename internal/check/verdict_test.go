@@ -31,6 +31,8 @@ func TestJudge(t *testing.T) {
 		"mixed, shows also what it must not":        {ExpectClaim, safe, list{failed}, list{failed, double}, "", results.Violated, 1},
 		"mixed, shows only what it must not":        {ExpectClaim, safe, list{failed}, list{double}, "", results.Violated, 1},
 		"mixed, shows nothing":                      {ExpectClaim, safe, list{failed}, none, "", results.Held, 4},
+		"mixed, shows what it shows, in doubt":      {ExpectClaim, safe, list{failed}, list{failed}, "cut off", results.Violated, 4},
+		"unsafe, caught, in doubt":                  {ExpectClaim, none, unsafe, list{double}, "cut off", results.Violated, 0},
 		"no claims, nothing found":                  {ExpectClaim, none, none, none, "", results.Held, 0},
 		"no claims is no licence":                   {ExpectClaim, none, none, list{double}, "", results.Violated, 1},
 		"expected to hold, violated as it claims":   {ExpectHeld, none, unsafe, list{double}, "", results.Violated, 1},

@@ -37,15 +37,16 @@ type Options struct {
 	// Prepare runs before each schedule, after the strategy's own: for rows that Others expect to find. It may be nil.
 	Prepare func(context.Context, *pgx.Conn, scenarios.Request) error
 
-	Search       string         // DPOR, Full or Random; empty means DPOR
-	Isolation    pgx.TxIsoLevel // default of the sessions; empty: the server's
-	NoSplit      bool           // a write outside a transaction is one step: faster, and blind to what happens before it is visible
-	OwnCluster   bool           // the server is ours alone and local: its backends may be stopped, its settings changed
-	Poll         bool           // look for waits every millisecond, even where PostgreSQL would tell
-	Budget       time.Duration  // 0: none
-	MaxSchedules int            // 0: none
-	Seed         uint64         // of Random, and of the strategy's Env
-	Progress     *atomic.Int64  // counts executions, if not nil
+	Search       string              // DPOR, Full or Random; empty means DPOR
+	Isolation    pgx.TxIsoLevel      // default of the sessions; empty: the server's
+	NoSplit      bool                // a write outside a transaction is one step: faster, and blind to what happens before it is visible
+	OwnCluster   bool                // the server is ours alone and local: its backends may be stopped, its settings changed
+	Poll         bool                // look for waits every millisecond, even where PostgreSQL would tell
+	Budget       time.Duration       // 0: none
+	MaxSchedules int                 // 0: none
+	Enough       []scenarios.Anomaly // end the search when each of these was found: for bad examples, of which no more is asked
+	Seed         uint64              // of Random, and of the strategy's Env
+	Progress     *atomic.Int64       // counts executions, if not nil
 
 	patience time.Duration     // with a session that neither comes back nor is proved to wait; tests have less
 	relation schedule.Relation // which steps depend on each other; tests break it

@@ -17,7 +17,7 @@ type Result struct {
 	BlockedSteps  int
 	Divergences   int // executions that did not repeat themselves, and were run again
 	Complete      bool
-	Cut           string // why it is not complete: "budget", "schedules", "interrupted", "sampled", "diverged", "ungated", "void", or empty
+	Cut           string // why it is not complete: "budget", "schedules", "interrupted", "sampled", "enough", "diverged", "ungated", "void", or empty
 	Inconclusive  string // why nothing can be said, if that is so
 	Duration      time.Duration
 	Outcomes      []OutcomeCount // in the order first seen

@@ -131,6 +131,8 @@ func (x *exploration) search(ctx context.Context, s schedule.Search) error {
 func (x *exploration) limit() error {
 	o := x.e.o
 	switch {
+	case len(o.Enough) > 0 && x.found(o.Enough):
+		return cutError("enough")
 	case o.MaxSchedules > 0 && x.result.Schedules+x.result.Redundant >= o.MaxSchedules:
 		if o.Search == Random {
 			return cutError("sampled")
@@ -143,6 +145,16 @@ func (x *exploration) limit() error {
 		return cutError("budget")
 	}
 	return nil
+}
+
+// found says whether each of the anomalies has a violation.
+func (x *exploration) found(all []scenarios.Anomaly) bool {
+	for _, a := range all {
+		if x.best[a] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // judged is a run with what it came to.
