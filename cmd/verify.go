@@ -162,7 +162,8 @@ func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs
 	alone := newAlone(srv)
 	var g errgroup.Group
 	g.SetLimit(f.parallel)
-	for i, c := range cells {
+	for _, i := range longestFirst(cells) {
+		c := cells[i]
 		g.Go(func() error {
 			if !shared || !alone.wants(c) {
 				look(i, shared)
