@@ -37,6 +37,9 @@ never "held".`,
   idemlab explore --spec transfer.spec`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.agree(c.Flags()); err != nil {
+				return err
+			}
 			if f.spec != "" {
 				return a.runSpec(c.Context(), f)
 			}
@@ -72,7 +75,7 @@ func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Ca
 		err = export(f.export, cases, runs)
 	}
 	if f.step && err == nil && ctx.Err() == nil {
-		if err := a.step(*runs[0].Explore.Trace); err != nil {
+		if err := a.step(ctx, *runs[0].Explore.Trace); err != nil {
 			return err
 		}
 	}
@@ -101,6 +104,9 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 		bar.describe(c.Options.Strategy.Name)
 		run, err := c.Run(ctx, srv)
 		run.Tool.Version = version
+		if run.Explore != nil {
+			run.Explore.Schema = f.common.ddlFile
+		}
 		if err == nil && ctx.Err() == nil && f.likely > 0 && c.Schedule == nil && c.Options.Sessions > 1 {
 			run.Explore.Likely, err = likely(ctx, srv, c, f.likely)
 		}

@@ -1,11 +1,13 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"idemlab/internal/explore"
 	"idemlab/internal/schedule"
@@ -135,6 +137,7 @@ func recordedCase(path string, c explore.Case) (explore.Case, error) {
 	}
 	d := run.Explore
 	c.Options.Sessions, c.Options.AttemptsPerSession, c.Options.NoSplit, c.Options.Hard = d.Sessions, d.AttemptsPerSession, !d.Split, d.Hard
+	c.Options.Instances = d.Instances
 	c.Recorded = d.Trace
 	return c, nil
 }
@@ -155,4 +158,34 @@ func recordedRun(path string) (results.Run, error) {
 		}
 	}
 	return results.Run{}, usagef("--replay %s: it holds no schedule; explore writes one where it finds a violation", path)
+}
+
+// agree refuses flags that would be ignored beside others: a result must be of what was asked for.
+func (f *exploreFlags) agree(set *pflag.FlagSet) error {
+	clash := func(first string, others ...string) error {
+		for _, o := range others {
+			if set.Changed(first) && set.Changed(o) {
+				return usagef("--%s and --%s do not go together: leave one out", first, o)
+			}
+		}
+		return nil
+	}
+	search := []string{"search", "crashes", "lost-replies", "budget", "max-schedules", "race-intents"}
+	err := errors.Join(
+		clash("spec", append([]string{"strategy", "schedule", "replay", "step", "export-spec", "isolation", "schema", "sessions", "instances"}, search[:3]...)...),
+		clash("schedule", search...),
+		clash("replay", append([]string{"strategy", "isolation", "sessions", "attempts-per-session", "instances", "no-split", "hard"}, search...)...))
+	switch {
+	case err != nil:
+		return err
+	case set.Changed("schedule") && f.schedule == "":
+		return usagef("--schedule '' names no step: write 'A:check B:check …', or AB…")
+	case set.Changed("format") && f.spec == "":
+		return usagef("--format is of what --spec prints")
+	case f.instances > f.sessions:
+		return usagef("--instances %d: with %d sessions, some would have nothing to do", f.instances, f.sessions)
+	case f.export != "" && f.replay == "" && len(f.common.strategies) != 1:
+		return usagef("--export-spec is of one strategy: name it with --strategy")
+	}
+	return nil
 }

@@ -109,9 +109,18 @@ type usageError struct{ error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// coded is an error with an exit code of its own.
+type coded struct {
+	code int
+	error
+}
+
 func codeOf(err error) int {
 	var usage usageError
+	var own coded
 	switch {
+	case errors.As(err, &own):
+		return own.code
 	case errors.As(err, &usage), server.IsUsage(err):
 		return exitUsage
 	case errors.Is(err, context.Canceled):

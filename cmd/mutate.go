@@ -77,6 +77,9 @@ func (a *app) mutateAll(ctx context.Context, f mutateFlags, com common) (runs []
 		return nil, err
 	}
 	for _, s := range strategies {
+		if err := soundBefore(ctx, srv, com, s); err != nil {
+			return runs, err
+		}
 		for _, m := range mutate.All() {
 			run, err := mutant(ctx, srv, com, s, m)
 			if run.Engine == "" {
@@ -133,4 +136,26 @@ func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Str
 		run.Fate, run.ExitCode = results.Survivor, exitViolated
 	}
 	return run, nil
+}
+
+// soundBefore explores the strategy as it is. One that breaks its own word would have every mutant killed by a fault that it
+// already has, which would prove nothing.
+func soundBefore(ctx context.Context, srv *server.Server, com common, s scenarios.Strategy) error {
+	for crashes, hazard := range []scenarios.Hazard{scenarios.Race, scenarios.Crash} {
+		if never, _ := s.Judged(hazard, com.isolation); len(never) == 0 {
+			continue
+		}
+		o := explore.Defaults(mutate.Claims(s, com.isolation))
+		o.Crashes, o.Seed, o.Isolation = crashes, com.seed, com.isolation
+		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}
+		run, err := c.Run(ctx, srv)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if run.Verdict == results.Violated {
+			return coded{exitViolated, fmt.Errorf("%s breaks its own claim as it is (%s), so nothing that kills a mutant of it says anything; see: idemlab explore --strategy=%s --crashes %d",
+				s.Name, run.Reason, s.Name, crashes)}
+		}
+	}
+	return nil
 }

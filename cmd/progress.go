@@ -22,7 +22,8 @@ func (a *app) progress(total int64, counter *atomic.Int64) *progress {
 	p := &progress{
 		bar: progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.stderr), progressbar.OptionClearOnFinish(),
 			progressbar.OptionShowCount(), progressbar.OptionSetWidth(20), progressbar.OptionSetElapsedTime(false),
-			progressbar.OptionSetPredictTime(false)),
+			progressbar.OptionSetPredictTime(false),
+			progressbar.OptionSetSpinnerChangeInterval(0)), // it would go on spinning by itself, over whatever comes next
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	go p.feed(counter)

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 )
 
 // step walks through a schedule on the terminal, key by key.
-func (a *app) step(t results.Trace) error {
+func (a *app) step(ctx context.Context, t results.Trace) error {
 	in, err := a.keyboard()
 	if err != nil {
 		return err
@@ -25,7 +26,14 @@ func (a *app) step(t results.Trace) error {
 		return fmt.Errorf("take keys one by one: %w", err)
 	}
 	defer term.Restore(int(in.Fd()), before)
-	return walk(bufio.NewReader(in), a.stdout, t, a.terminal(a.stdout))
+	walked := make(chan error, 1)
+	go func() { walked <- walk(bufio.NewReader(in), a.stdout, t, a.terminal(a.stdout)) }()
+	select {
+	case err := <-walked:
+		return err
+	case <-ctx.Done(): // the goroutine waits for a key that nobody needs any more, and goes with the process
+		return ctx.Err()
+	}
 }
 
 // keyboard is the terminal to take keys from.
@@ -40,6 +48,7 @@ func (a *app) keyboard() (*os.File, error) {
 // Keys, as a raw terminal sends them. An arrow is three bytes: escape, bracket, letter.
 const (
 	ctrlC  = 3
+	ctrlD  = 4
 	escape = 27
 )
 
@@ -64,8 +73,10 @@ func walk(keys io.ByteReader, w io.Writer, t results.Trace, s report.Style) erro
 			n = min(n+1, len(t.Turns))
 		case 'p', 'b', 'D':
 			n = max(n-1, 1)
-		case 'q', ctrlC:
+		case 'q', ctrlD:
 			return nil
+		case ctrlC: // no signal comes of it on a raw terminal
+			return context.Canceled
 		}
 	}
 }

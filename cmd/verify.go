@@ -56,7 +56,7 @@ one must be caught, and what is undecided is exit code 4. One command for the wh
 		},
 	}
 	fl := c.Flags()
-	fl.StringSliceVarP(&f.common.strategies, "strategy", "s", strategyNames(), "strategy; a comma list, or repeated (default: all)")
+	fl.StringSliceVarP(&f.common.strategies, "strategy", "s", strategyNames(), "strategy; a comma list, or repeated (without it: all)")
 	fl.Lookup("strategy").DefValue = ""
 	fl.StringVar(&f.scenario, "scenario", "", "the strategies of this scenario only: "+strings.Join(scenarioNames(), ", "))
 	fl.StringSliceVar(&f.levels, "isolation", []string{string(pgx.ReadCommitted)}, "isolation levels; a comma list")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,6 +45,22 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 			wg.Wait()
 			return scenarios.Response{}, nil
 		}))
+	})
+	t.Run("chance", func(t *testing.T) {
+		var n atomic.Int64
+		s, inner := scenarios.InsertFirst, scenarios.InsertFirst.New
+		s.New = func(env scenarios.Env) scenarios.Handler {
+			handle := inner(env)
+			return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+				if n.Add(1)%3 == 0 {
+					if _, err := db.Exec(ctx, `/* extra */ SELECT 1`); err != nil {
+						return scenarios.Response{}, err
+					}
+				}
+				return handle(ctx, db, acq, req)
+			}
+		}
+		inconclusive(t, "diverged", s)
 	})
 	t.Run("a loop", func(t *testing.T) {
 		inconclusive(t, "does not end", strategy("spin", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {

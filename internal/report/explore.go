@@ -14,7 +14,7 @@ func exploreFields(r results.Run) []field {
 		e = &results.Explore{Coverage: absent}
 	}
 	return []field{
-		{"orders run", []string{thousands(int64(e.Schedules)), e.Coverage}, plain},
+		{"orders run", ordersRun(e), plain},
 		{"of these bad", []string{thousands(int64(e.Violating))}, moodOfOrders(e)},
 		{"ends", ends(e), plain},
 		{"shortest", shortest(e), moodOfOrders(e)},
@@ -23,6 +23,14 @@ func exploreFields(r results.Run) []field {
 		{"control", []string{control(r)}, plain},
 		{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)},
 	}
+}
+
+func ordersRun(e *results.Explore) []string {
+	lines := []string{thousands(int64(e.Schedules)), e.Coverage}
+	if e.Divergences > 0 {
+		lines = append(lines, fmt.Sprintf("%d diverged, and were run again", e.Divergences))
+	}
+	return lines
 }
 
 func moodOfOrders(e *results.Explore) mood {
@@ -89,14 +97,16 @@ func pictures(b *strings.Builder, runs []results.Run, s Style) error {
 		if err := Lanes(b, t, s); err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "\nagain: %s\n", Again(r))
+		if !strings.HasPrefix(r.Reason, "diverged") { // half an order is not the one that was asked for
+			fmt.Fprintf(b, "\nagain: %s\n", Again(r))
+		}
 	}
 	return nil
 }
 
 // story is the picture's title.
 func story(r results.Run) string {
-	if v := r.Explore.ShortestViolation; v != nil {
+	if v := r.Explore.ShortestViolation; v != nil && r.Explore.Search != "replay" {
 		return fmt.Sprintf("%s, the shortest order: %s", strings.ReplaceAll(v.Anomaly, "_", " "), v.Detail)
 	}
 	return "the order " + r.Explore.Trace.Short
@@ -114,6 +124,12 @@ func Again(r results.Run) string {
 	}
 	if !e.Split {
 		cmd += " --no-split"
+	}
+	if e.Instances > 1 {
+		cmd += fmt.Sprintf(" --instances %d", e.Instances)
+	}
+	if e.Schema != "" {
+		cmd += fmt.Sprintf(" --schema '%s'", e.Schema)
 	}
 	return cmd + fmt.Sprintf(" --schedule '%s'", e.Trace.Schedule)
 }
