@@ -134,12 +134,21 @@ func undecided(b *strings.Builder, d results.Document, s Style) {
 		default:
 			open++
 		}
-		fmt.Fprintf(b, "\n%s, %s: %s, expected %s: %s\n", r.Strategy, Cell(r), r.Verdict, r.Expected, r.Reason)
+		fmt.Fprintf(b, "\n%s, %s: %s\n", r.Strategy, Cell(r), compared(r))
 		if line := again(r); line != "" {
 			fmt.Fprintf(b, "again: %s\n", line)
 		}
 	}
 	fmt.Fprintf(b, "\nverdict: %s, %s\n", count(len(d.Runs), "cell"), gridConclusion(d, against, open))
+}
+
+// compared is a cell's verdict beside what was expected, in words. Where both are "violated", another anomaly was found than
+// the one that was to be.
+func compared(r results.Run) string {
+	if r.ExitCode == 1 {
+		return fmt.Sprintf("%s, against its claim: %s", r.Verdict, r.Reason)
+	}
+	return fmt.Sprintf("%s, expected %s: %s", r.Verdict, r.Expected, r.Reason)
 }
 
 func gridConclusion(d results.Document, against, open int) string {

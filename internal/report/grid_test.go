@@ -131,10 +131,10 @@ func TestGridNamesWhatIsNotAsClaimed(t *testing.T) {
 		below, _, _ = strings.Cut(below, "\nverdict: ")
 		if want := `, explore, read committed, 2 sessions: inconclusive, expected held: the search was cut off
 
-broken, race, race, read committed: violated, expected held: double_charge
+broken, race, race, read committed: violated, against its claim: double_charge
 again: idemlab race --strategy=broken --attempts 8 --intents 5 --rounds 1 --instances 1 --acquirer-latency 5ms --isolation 'read committed' --seed 7
 
-broken, race, explore, repeatable read, 2 sessions: violated, expected held: missing_charge
+broken, race, explore, repeatable read, 2 sessions: violated, against its claim: missing_charge
 again: idemlab explore --strategy=broken --sessions 2 --isolation repeatable-read --schedule 'A:claim B:claim'
 `; below != want {
 			t.Errorf("at %d columns:\n%s", width, out)
@@ -226,8 +226,8 @@ func TestJUnitTellsFailuresFromErrors(t *testing.T) {
 		{"idemlab.charge.insert-first", "race, race, read committed", "", "", ""},
 		{"idemlab.charge.insert-first", "race, explore, read committed, 2 sessions", "", "", ""},
 		{"idemlab.charge.insert-first", "crash, explore, read committed, 2 sessions", "", "inconclusive, expected held: the search was cut off", ""},
-		{"idemlab.charge.broken", "race, race, read committed", "violated, expected held: double_charge", "", "idemlab race --strategy=broken "},
-		{"idemlab.charge.broken", "race, explore, repeatable read, 2 sessions", "violated, expected held: missing_charge", "", "--schedule 'A:claim B:claim'"},
+		{"idemlab.charge.broken", "race, race, read committed", "violated, against its claim: double_charge", "", "idemlab race --strategy=broken "},
+		{"idemlab.charge.broken", "race, explore, repeatable read, 2 sessions", "violated, against its claim: missing_charge", "", "--schedule 'A:claim B:claim'"},
 		{"idemlab.charge.lost", "race, race, read committed", "", `inconclusive, expected held: the server <went> away & "said" so`, "idemlab race "},
 		{"idemlab.charge.stopped", "race, race, read committed", "", "inconclusive, expected held: interrupted", "idemlab race "},
 	} {

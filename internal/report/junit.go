@@ -44,7 +44,7 @@ func JUnit(w io.Writer, d results.Document) error {
 	for _, r := range d.Runs {
 		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: Cell(r), Time: seconds(r.DurationMS)}
 		total += r.DurationMS
-		cause := &junitCause{Message: fmt.Sprintf("%s, expected %s: %s", r.Verdict, r.Expected, r.Reason), Text: again(r)}
+		cause := &junitCause{Message: compared(r), Text: again(r)}
 		switch r.ExitCode {
 		case 0:
 		case 1:
