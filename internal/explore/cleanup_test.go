@@ -34,7 +34,7 @@ func nothingLeft(t *testing.T, config *pgx.ConnConfig) {
 		if left = others(t, conn); len(left) == 0 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between looks: the end of a backend is announced nowhere
 	}
 	for _, l := range left {
 		t.Errorf("left behind: %s", l)

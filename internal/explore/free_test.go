@@ -59,7 +59,7 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 		wg.Go(func() {
 			<-gate
 			if jitter > 0 { // a race in the wild is not one gun for all
-				time.Sleep(rand.N(jitter))
+				time.Sleep(rand.N(jitter)) // what is tested is disorder in time
 			}
 			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), req, e.o.AttemptsPerSession)
 		})

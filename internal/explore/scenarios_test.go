@@ -59,9 +59,6 @@ func TestLostUpdateHasAPicture(t *testing.T) {
 
 // Money is conserved whoever is first of three, too.
 func TestThreeDebits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds")
-	}
 	for _, s := range []scenarios.Strategy{scenarios.ReadThenWrite, scenarios.ConditionalUpdate, scenarios.ForUpdate} {
 		o := explore.Defaults(s)
 		o.Sessions = 3

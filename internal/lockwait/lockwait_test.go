@@ -58,8 +58,7 @@ func TestSamplerSeesWhoWaitsForWhom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A few looks at the same wait. This is time on purpose: what is measured is a length of time.
-	time.Sleep(10 * Interval)
+	time.Sleep(10 * Interval) // a few looks at the same wait: what is measured is a length of time
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
