@@ -87,7 +87,7 @@ func TestSuperviseByHand(t *testing.T) {
 
 func TestStartFailedSaysWhatToDo(t *testing.T) {
 	as := &account{Name: "postgres"}
-	if err := startFailed(syscall.EACCES, "/root/bin/initdb", as); !strings.Contains(err.Error(), "account postgres") {
+	if err := startFailed(syscall.EACCES, "/home/me/bin/initdb", as); !strings.Contains(err.Error(), "account postgres") {
 		t.Error(err)
 	}
 	if err := startFailed(syscall.EPERM, "/usr/bin/initdb", as); !strings.Contains(err.Error(), "--dsn") {
