@@ -83,6 +83,7 @@ type Run struct {
 	Waits     *Waits         `json:"waits,omitempty"`
 	Latency   *Latency       `json:"latency,omitempty"`
 	Explore   *Explore       `json:"explore,omitempty"`
+	Load      *Load          `json:"load,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`
