@@ -30,6 +30,7 @@ func imports() map[string][]string {
 		"internal/schedule":          low,
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
+		"internal/gate":              {"results"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
@@ -40,7 +41,7 @@ func imports() map[string][]string {
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/gate", "internal/mutate", "internal/report",
 			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }

@@ -44,7 +44,7 @@ only where its attempts were seen to overlap. Without --strategy, the article's 
 
 // runRace races one strategy after another on one server, and puts out one document, also where it ends early.
 func (a *app) runRace(ctx context.Context, f raceFlags, options []race.Options) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(options[0].Scenario); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

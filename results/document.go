@@ -90,6 +90,10 @@ type Run struct {
 	Reason    string    `json:"reason"`   // in words, where the verdict needs some
 	Expected  Verdict   `json:"expected"` // what the strategy claims, or --expect
 	ExitCode  int       `json:"exit_code"`
+
+	Gates []Gate `json:"gates,omitempty"`
+	// ClaimExitCode is what ExitCode was before gates or a baseline changed it; absent where there were none.
+	ClaimExitCode *int `json:"claim_exit_code,omitempty"`
 }
 
 // Tool is what measured.

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 
 	"idemlab/results"
 )
@@ -37,7 +38,7 @@ type (
 )
 
 // JUnit writes the document for CI servers. A cell against its claim is a failure, with the line that runs it again; one that
-// is undecided, or could not run, is an error.
+// is undecided, or could not run, is an error. Each gate is a case of its own: failed, or an error where it was not measured.
 func JUnit(w io.Writer, d results.Document) error {
 	suite := junitSuite{Name: "idemlab"}
 	total := 0.0
@@ -45,16 +46,11 @@ func JUnit(w io.Writer, d results.Document) error {
 		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: Cell(r), Time: seconds(r.DurationMS)}
 		total += r.DurationMS
 		cause := &junitCause{Message: compared(r), Text: again(r)}
-		switch r.ExitCode {
-		case 0:
-		case 1:
-			c.Failure = cause
-			suite.Failures++
-		default:
-			c.Error = cause
-			suite.Errors++
+		suite.add(c, r.ClaimCode(), cause)
+		for _, g := range r.Gates {
+			code := map[results.GateOutcome]int{results.GateFailed: 1, results.GateNotMeasured: 4}[g.Outcome]
+			suite.add(junitCase{Class: c.Class, Name: Cell(r) + ", gate " + g.Expr, Time: "0"}, code, &junitCause{Message: cameTo(g), Text: again(r)})
 		}
-		suite.Cases = append(suite.Cases, c)
 	}
 	if d.ExitCode > 1 && suite.Errors == 0 { // cells that were never begun are in no list: the file must not look green
 		cause := "the command ended with exit code " + fmt.Sprint(d.ExitCode)
@@ -77,11 +73,25 @@ func JUnit(w io.Writer, d results.Document) error {
 	return err
 }
 
+// add counts a case by its exit code.
+func (s *junitSuite) add(c junitCase, code int, cause *junitCause) {
+	switch code {
+	case 0:
+	case 1:
+		c.Failure = cause
+		s.Failures++
+	default:
+		c.Error = cause
+		s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
 func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
 
 // Cell names a run within a grid: hazard, engine, level and whatever else tells it apart.
 func Cell(r results.Run) string {
-	name := fmt.Sprintf("%s, %s, %s", r.Hazard, r.Engine, r.Server.Isolation)
+	name := strings.TrimPrefix(fmt.Sprintf("%s, %s, %s", r.Hazard, r.Engine, r.Server.Isolation), ", ")
 	if e := r.Explore; e != nil {
 		name += fmt.Sprintf(", %d sessions", e.Sessions)
 	}

@@ -47,6 +47,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 			return err
 		}
 		notes(&b, d.Runs)
+		gates(&b, d.Runs, s)
 	}
 	if d.Error != nil {
 		fmt.Fprintf(&b, "\nerror: %s\n", *d.Error)

@@ -16,16 +16,16 @@ import (
 // table has a column for each strategy and a row for each figure, so that what differs stands side by side.
 func table(runs []results.Run, s Style) (string, error) {
 	return render(runs, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(tw.StyleLight)}),
-		func(f field, v string) string { return f.paint(v, s) }, "\n")
+		func(f field, v string) string { return f.paint(v, s) }, "\n", false)
 }
 
-// Markdown is the same table for a page.
+// Markdown is the same table for a page, with the gates in it: nothing stands below it there.
 func Markdown(d results.Document) (string, error) {
 	return render(d.Runs, renderer.NewMarkdown(),
-		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>")
+		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>", anyGates(d.Runs))
 }
 
-func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, newline string) (string, error) {
+func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, newline string, withGates bool) (string, error) {
 	var out bytes.Buffer
 	t := tablewriter.NewTable(&out,
 		tablewriter.WithRenderer(r),
@@ -43,6 +43,9 @@ func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, 
 	header := []any{""}
 	for i, run := range runs {
 		columns[i] = fields(run)
+		if withGates {
+			columns[i] = append(columns[i], field{"gates", gateLines(run), plain})
+		}
 		header = append(header, cell(field{}, run.Strategy))
 	}
 	t.Header(header...)
