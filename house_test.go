@@ -30,6 +30,7 @@ func imports() map[string][]string {
 		"internal/schedule":          low,
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
+		"internal/compare":           {"results"},
 		"internal/gate":              {"results"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
 		"internal/spec":              {"results"},
@@ -41,8 +42,8 @@ func imports() map[string][]string {
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/gate", "internal/mutate", "internal/report",
-			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/compare", "internal/race", "internal/explore", "internal/gate", "internal/mutate",
+			"internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
 

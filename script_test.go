@@ -45,6 +45,10 @@ func (w withServer) Run() int {
 // database of its own, so that each sees what it left behind and nobody else.
 func TestScripts(t *testing.T) {
 	srv := servertest.Server(t)
+	reference, err := filepath.Abs(filepath.Join("results", "reference"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -54,6 +58,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("IDEMLAB_DSN", srv.DSN()+" dbname="+name)
 			e.Setenv("DBNAME", name)
+			e.Setenv("REFERENCE", reference)
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
@@ -215,7 +220,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "explore", "verify", "mutate", "new-strategy", "strategies", "explain", "report", "version"} {
+	for _, name := range []string{"race", "explore", "verify", "mutate", "new-strategy", "strategies", "explain", "report", "compare", "version"} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

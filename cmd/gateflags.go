@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,23 +17,29 @@ import (
 )
 
 // gateFlags turn a measurement into a test for CI: limits on what was measured, and a file that CI servers read. A command that
-// prints runs adds them to its outputFlags with one call of add; prepare and put do the rest.
+// prints runs adds them to its outputFlags with one call of add; prepare and put do the rest. Runs of race and load can be held to a baseline,
+// too: their numbers are samples.
 type gateFlags struct {
 	exprs   []string
 	junit   string
 	engines []string // of the command's runs; none where the command has no gates
 	parsed  []gate.Gate
+
+	baseline baselineFlags
 }
 
 func (f *gateFlags) add(c *cobra.Command, engines ...string) {
 	f.engines = engines
 	c.Flags().StringArrayVar(&f.exprs, "fail-on", nil,
-		"fail (exit code 1) where this is true of a run, as in 'latency.p99_ms>250'; fields are the run document's; may be repeated")
+		"fail (exit code 1) where `EXPR` is true of a run, as in 'latency.p99_ms>250'; fields are the run document's; may be repeated")
 	c.Flags().StringVar(&f.junit, "junit", "", "write a JUnit file, a test case for each run and each gate")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("fail-on", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return gate.Paths(f.kinds(scenarios.Scenarios())), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
+	if !slices.Contains(engines, "explore") {
+		f.baseline.add(c)
+	}
 }
 
 // check refuses what could never be judged, before anything runs. of are the scenarios that will be run, where they are known.
@@ -51,7 +58,7 @@ func (f *gateFlags) check(of []scenarios.Scenario) error {
 		}
 		f.parsed = append(f.parsed, g)
 	}
-	return nil
+	return f.baseline.check(f.engines)
 }
 
 // kinds are the kinds of run that the command can make of these scenarios.
@@ -73,7 +80,7 @@ func kindOf(engine string, s scenarios.Scenario) gate.Kind {
 	return k
 }
 
-// judge writes into each run what came of the gates on it, and lets exit codes follow. A verdict is of the guarantee, and no
+// judge writes into each run what came of the gates on it, and of the comparison, and lets exit codes follow. A verdict is of the guarantee, and no
 // gate changes it.
 func (f *gateFlags) judge(d *results.Document) error {
 	judged := map[string]bool{}
@@ -99,7 +106,7 @@ func (f *gateFlags) judge(d *results.Document) error {
 	if len(nowhere) > 0 {
 		addError(d, coded{exitInconclusive, fmt.Errorf("no run could have the field of the gate %s, so it has neither passed nor failed", strings.Join(nowhere, ", "))})
 	}
-	return nil
+	return f.baseline.judge(d)
 }
 
 func gateCode(o results.GateOutcome) int {

@@ -28,7 +28,8 @@ only where its attempts were seen to overlap. Without --strategy, the article's 
 		Example: `  idemlab race
   idemlab race --strategy=check-then-act --attempts 50
   idemlab race --strategy=insert-first,insert-first-open-tx --attempts 20 --intents 1 --acquirer-latency 2s
-  idemlab race --strategy=insert-first --instances 4 --dsn postgres://localhost/lab --json`,
+  idemlab race --strategy=insert-first --instances 4 --dsn postgres://localhost/lab --json
+  idemlab race --strategy=insert-first --fail-on 'latency.p99_ms>250' --baseline before.json --junit report.xml`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options, err := f.options(a)

@@ -91,7 +91,8 @@ type Run struct {
 	Expected  Verdict   `json:"expected"` // what the strategy claims, or --expect
 	ExitCode  int       `json:"exit_code"`
 
-	Gates []Gate `json:"gates,omitempty"`
+	Gates    []Gate    `json:"gates,omitempty"`
+	Baseline *Baseline `json:"baseline,omitempty"`
 	// ClaimExitCode is what ExitCode was before gates or a baseline changed it; absent where there were none.
 	ClaimExitCode *int `json:"claim_exit_code,omitempty"`
 }

@@ -140,7 +140,7 @@ func (k Kind) has(path string) bool {
 			return false
 		}
 	case "load":
-		if in("settings", "rounds", "explore") {
+		if in("settings", "rounds", "followups", "overlap", "explore") {
 			return false
 		}
 	}

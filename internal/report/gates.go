@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,20 +11,27 @@ import (
 
 // gates is a line for each gate of each run, those that passed too: that a limit was looked at is worth knowing.
 func gates(b *strings.Builder, runs []results.Run, s Style) {
-	for _, r := range runs {
+	for n, r := range runs {
 		for i, g := range r.Gates {
 			if i == 0 {
 				b.WriteString("\n")
 			}
-			fmt.Fprintf(b, "%s: %s\n", called(r), field{mood: moodOfGate(g)}.paint("gate "+g.Expr+" "+cameTo(g), s))
+			fmt.Fprintf(b, "%s: %s\n", called(runs, n), field{mood: moodOfGate(g)}.paint("gate "+g.Expr+" "+cameTo(g), s))
 		}
 	}
 }
 
-// called is the name of a run among others.
-func called(r results.Run) string {
+// called is the name of a run among the others of its document: by strategy, in a grid by cell, and where that is not enough, as
+// where one strategy was run with many settings, by what was asked for.
+func called(runs []results.Run, n int) string {
+	r := runs[n]
 	if r.Hazard != "" {
 		return r.Strategy + ", " + Cell(r)
+	}
+	for i, other := range runs {
+		if i != n && other.Strategy == r.Strategy {
+			return r.Strategy + ", " + asked(r)
+		}
 	}
 	return r.Strategy
 }
@@ -63,47 +71,59 @@ func gateLines(r results.Run) []string {
 	return lines
 }
 
-func anyGates(runs []results.Run) bool {
-	for _, r := range runs {
-		if len(r.Gates) > 0 {
-			return true
-		}
+// judges are the rows of a table that stand only where a run was judged by more than its claim.
+func judges(runs []results.Run) []func(results.Run) field {
+	var rows []func(results.Run) field
+	if slices.ContainsFunc(runs, func(r results.Run) bool { return len(r.Gates) > 0 }) {
+		rows = append(rows, func(r results.Run) field { return field{"gates", gateLines(r), plain} })
 	}
-	return false
+	if slices.ContainsFunc(runs, func(r results.Run) bool { return r.Baseline != nil }) {
+		rows = append(rows, func(r results.Run) field { return field{"baseline", baselineLine(r), plain} })
+	}
+	return rows
 }
 
-// gateConclusion ends the last line where gates decided anything: which failed, and which could not be judged.
+// gateConclusion ends the last line where gates or a baseline decided anything: which failed, and which could not be judged.
 func gateConclusion(d results.Document) string {
-	text := ""
-	for _, part := range []struct {
-		words   string
-		outcome results.GateOutcome
-	}{{"GATE FAILED", results.GateFailed}, {"gate not measured", results.GateNotMeasured}} {
+	gatesOf := func(o results.GateOutcome) []string {
 		var which []string
 		for _, r := range d.Runs {
 			for _, g := range r.Gates {
-				if g.Outcome == part.outcome && r.Status == results.Complete {
+				if g.Outcome == o && r.Status == results.Complete {
 					which = append(which, r.Strategy+" "+g.Expr)
 				}
 			}
 		}
-		if n := len(which); n > mostGates {
-			which = append(which[:mostGates], fmt.Sprintf("%d more", n-mostGates))
-		}
-		if len(which) > 0 {
-			text += fmt.Sprintf("; %s: %s", part.words, strings.Join(which, ", "))
+		return few(which)
+	}
+	text := ""
+	for _, part := range []struct {
+		words string
+		which []string
+	}{
+		{"GATE FAILED", gatesOf(results.GateFailed)}, {"REGRESSION", regressed(d.Runs)},
+		{"gate not measured", gatesOf(results.GateNotMeasured)}, {"not compared", notCompared(d.Runs)},
+	} {
+		if len(part.which) > 0 {
+			text += fmt.Sprintf("; %s: %s", part.words, strings.Join(part.which, ", "))
 		}
 	}
 	return text
 }
 
-// mostGates bounds what the last line names; the lines above have them all.
-const mostGates = 4
+// few keeps the last line short; the lines above have them all.
+func few(names []string) []string {
+	const most = 4
+	if n := len(names); n > most {
+		return append(names[:most:most], fmt.Sprintf("%d more", n-most))
+	}
+	return names
+}
 
-// claimCode is the document's exit code by the claims alone, before gates had their say. Codes that mean that something did not come to its
-// end are nothing that a gate brings.
+// claimCode is the document's exit code by the claims alone, before gates and baselines had their say. That something did not come to
+// its end they do not bring.
 func claimCode(d results.Document) int {
-	if d.ExitCode != 1 && d.ExitCode != 4 || len(d.Runs) == 0 {
+	if !slices.Contains([]int{0, 1, 4}, d.ExitCode) || len(d.Runs) == 0 {
 		return d.ExitCode
 	}
 	code, changed := 0, false

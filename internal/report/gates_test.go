@@ -99,6 +99,25 @@ func TestGatesInJUnit(t *testing.T) {
 	}
 }
 
+// One strategy with many settings is many runs, which must be told apart.
+func TestGatesOfOneStrategyWithManySettings(t *testing.T) {
+	d := gated(t, results.GateFailed)
+	other := d.Runs[0]
+	settings := *other.Settings
+	settings.Pool, other.Settings = 7, &settings
+	d.Runs = append(d.Runs, other)
+	if out := text(t, d, Style{Width: 120}); !strings.Contains(out, "pool 7, acquirer 50ms: gate latency") || !strings.Contains(out, "pool 50, acquirer 50ms: gate latency") {
+		t.Error(out)
+	}
+	var b bytes.Buffer
+	if err := JUnit(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.String(); !strings.Contains(s, "pool 7, acquirer 50ms, gate") || !strings.Contains(s, `pool 50, acquirer 50ms" time=`) {
+		t.Error(s)
+	}
+}
+
 func TestGatesInMarkdown(t *testing.T) {
 	d := gated(t, results.GatePassed, results.GateFailed)
 	d.Runs = append(d.Runs, reference(t, "check-then-act").Runs...) // one without

@@ -65,8 +65,7 @@ func grid(b *strings.Builder, d results.Document, s Style) error {
 	} else {
 		list(b, strategies, columns, cells, s)
 	}
-	undecided(b, d, s)
-	return nil
+	return undecided(b, d, s)
 }
 
 // list is the grid where it does not fit.
@@ -122,7 +121,7 @@ func gridHeading(b *strings.Builder, r results.Run) {
 }
 
 // undecided names each cell that is not as claimed, with its reason and the line that runs it again.
-func undecided(b *strings.Builder, d results.Document, s Style) {
+func undecided(b *strings.Builder, d results.Document, s Style) error {
 	against, open := 0, 0
 	for _, r := range d.Runs {
 		switch r.ClaimCode() {
@@ -140,7 +139,11 @@ func undecided(b *strings.Builder, d results.Document, s Style) {
 		}
 	}
 	gates(b, d.Runs, s)
+	if err := baselines(b, d.Runs, s); err != nil {
+		return err
+	}
 	fmt.Fprintf(b, "\nverdict: %s, %s%s\n", count(len(d.Runs), "cell"), gridConclusion(d, against, open), gateConclusion(d))
+	return nil
 }
 
 // compared is a cell's verdict beside what was expected, in words. Where both are "violated", another anomaly was found than

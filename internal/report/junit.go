@@ -30,6 +30,7 @@ type (
 		Time    string      `xml:"time,attr"`
 		Failure *junitCause `xml:"failure,omitempty"`
 		Error   *junitCause `xml:"error,omitempty"`
+		Skipped *junitCause `xml:"skipped,omitempty"`
 	}
 	junitCause struct {
 		Message string `xml:"message,attr"`
@@ -38,18 +39,41 @@ type (
 )
 
 // JUnit writes the document for CI servers. A cell against its claim is a failure, with the line that runs it again; one that
-// is undecided, or could not run, is an error. Each gate is a case of its own: failed, or an error where it was not measured.
+// is undecided, or could not run, is an error. Each gate is a case of its own, and so is the comparison with a
+// baseline: failed, an error where a gate's field was not measured, skipped where there was
+// nothing to compare with.
 func JUnit(w io.Writer, d results.Document) error {
 	suite := junitSuite{Name: "idemlab"}
 	total := 0.0
+	twice := map[string]int{} // CI servers take cases of one name for one
 	for _, r := range d.Runs {
-		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: Cell(r), Time: seconds(r.DurationMS)}
+		twice[r.Strategy+Cell(r)]++
+	}
+	for _, r := range d.Runs {
+		name := Cell(r)
+		if twice[r.Strategy+name] > 1 && r.Hazard == "" {
+			name = asked(r)
+		}
+		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: name, Time: seconds(r.DurationMS)}
 		total += r.DurationMS
 		cause := &junitCause{Message: compared(r), Text: again(r)}
 		suite.add(c, r.ClaimCode(), cause)
 		for _, g := range r.Gates {
 			code := map[results.GateOutcome]int{results.GateFailed: 1, results.GateNotMeasured: 4}[g.Outcome]
-			suite.add(junitCase{Class: c.Class, Name: Cell(r) + ", gate " + g.Expr, Time: "0"}, code, &junitCause{Message: cameTo(g), Text: again(r)})
+			suite.add(junitCase{Class: c.Class, Name: name + ", gate " + g.Expr, Time: "0"}, code, &junitCause{Message: cameTo(g), Text: again(r)})
+		}
+		if b := r.Baseline; b != nil {
+			base := junitCase{Class: c.Class, Name: name + ", baseline " + b.Source, Time: "0"}
+			cause := &junitCause{Message: strings.Join(baselineLine(r), ", "), Text: again(r)}
+			code := 0
+			switch b.Outcome {
+			case results.Regression:
+				code = 1
+			case results.NotCompared:
+				base.Skipped = &junitCause{Message: cause.Message}
+				suite.Skipped++
+			}
+			suite.add(base, code, cause)
 		}
 	}
 	if d.ExitCode > 1 && suite.Errors == 0 { // cells that were never begun are in no list: the file must not look green

@@ -16,16 +16,30 @@ import (
 // table has a column for each strategy and a row for each figure, so that what differs stands side by side.
 func table(runs []results.Run, s Style) (string, error) {
 	return render(runs, renderer.NewBlueprint(tw.Rendition{Symbols: tw.NewSymbols(tw.StyleLight)}),
-		func(f field, v string) string { return f.paint(v, s) }, "\n", false)
+		func(f field, v string) string { return f.paint(v, s) }, "\n", nil)
 }
 
-// Markdown is the same table for a page, with the gates in it: nothing stands below it there.
+// Markdown is the same table for a page, with gates and baseline in it: nothing stands below it there. Runs that have other
+// figures than those before them begin another one.
 func Markdown(d results.Document) (string, error) {
+	for i := 1; i < len(d.Runs); i++ {
+		if alike(d.Runs[i-1 : i+1]) {
+			continue
+		}
+		first, rest := d, d
+		first.Runs, rest.Runs = d.Runs[:i], d.Runs[i:]
+		above, err := Markdown(first)
+		if err != nil {
+			return "", err
+		}
+		below, err := Markdown(rest)
+		return above + "\n" + below, err
+	}
 	return render(d.Runs, renderer.NewMarkdown(),
-		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>", anyGates(d.Runs))
+		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>", judges(d.Runs))
 }
 
-func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, newline string, withGates bool) (string, error) {
+func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, newline string, more []func(results.Run) field) (string, error) {
 	var out bytes.Buffer
 	t := tablewriter.NewTable(&out,
 		tablewriter.WithRenderer(r),
@@ -43,8 +57,8 @@ func render(runs []results.Run, r tw.Renderer, cell func(field, string) string, 
 	header := []any{""}
 	for i, run := range runs {
 		columns[i] = fields(run)
-		if withGates {
-			columns[i] = append(columns[i], field{"gates", gateLines(run), plain})
+		for _, row := range more {
+			columns[i] = append(columns[i], row(run))
 		}
 		header = append(header, cell(field{}, run.Strategy))
 	}
