@@ -35,7 +35,11 @@ func (f *gateFlags) add(c *cobra.Command, engines ...string) {
 	c.Flags().StringVar(&f.junit, "junit", "", "write a JUnit file, a test case for each run and each gate")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("fail-on", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return gate.Paths(f.kinds(scenarios.Scenarios())), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		fields, err := gate.For(f.kinds(scenarios.Scenarios()))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return fields.Paths(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
 	if !slices.Contains(engines, "explore") {
 		f.baseline.add(c)
@@ -50,9 +54,13 @@ func (f *gateFlags) check(of []scenarios.Scenario) error {
 	if dir := filepath.Dir(f.junit); f.junit != "" && !isDir(dir) {
 		return usagef("--junit %s: there is no folder %s", f.junit, dir)
 	}
+	fields, err := gate.For(f.kinds(of))
+	if err != nil {
+		return err
+	}
 	f.parsed = nil
 	for _, expr := range f.exprs {
-		g, err := gate.Parse(expr, f.kinds(of))
+		g, err := fields.Parse(expr)
 		if err != nil {
 			return usagef("--fail-on: %w", err)
 		}

@@ -31,6 +31,21 @@ const (
 	texts  // a text for each key
 )
 
+// Fields are the fields of the run document, and those among them that runs of some kinds can have.
+type Fields struct {
+	kinds      []Kind
+	all, known []field
+}
+
+// For reads the schema. A gate is on a field that runs of one of the kinds can have.
+func For(kinds []Kind) (Fields, error) {
+	all, err := fields()
+	known := slices.DeleteFunc(slices.Clone(all), func(f field) bool {
+		return !slices.ContainsFunc(kinds, func(k Kind) bool { return k.has(f.path) })
+	})
+	return Fields{kinds, all, known}, err
+}
+
 // field is one field of the run document.
 type field struct {
 	path  string

@@ -112,7 +112,7 @@ func TestParse(t *testing.T) {
 		"followups.refused<20":                  {charge, search}, // one of them is enough
 		"duration_ms>-1":                        {charge},
 	} {
-		if g, err := Parse(expr, kinds); err != nil || g.Expr() != strings.TrimSpace(expr) {
+		if g, err := on(t, kinds...).Parse(expr); err != nil || g.Expr() != strings.TrimSpace(expr) {
 			t.Errorf("%s: %q, %v", expr, g.Expr(), err)
 		}
 	}
@@ -159,10 +159,23 @@ func TestParse(t *testing.T) {
 		{"gates.outcome==failed", []Kind{charge}, "holds the gates"},
 		{"status==aborted", []Kind{charge}, "did not come to its end"},
 	} {
-		if _, err := Parse(c.expr, c.kinds); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := on(t, c.kinds...).Parse(c.expr); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v\nwant: %s", c.expr, err, c.want)
 		}
 	}
+}
+
+// on are the fields of runs of these kinds.
+func on(t interface {
+	Helper()
+	Fatal(...any)
+}, kinds ...Kind) Fields {
+	t.Helper()
+	f, err := For(kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 func ptr[T any](v T) *T { return &v }
@@ -181,6 +194,7 @@ func raced() results.Run {
 }
 
 func TestJudge(t *testing.T) {
+	fields := on(t, charge)
 	for expr, want := range map[string]string{
 		"latency.p99_ms>250":           "failed 312.4",
 		"latency.p99_ms>312.4":         "passed 312.4",
@@ -206,7 +220,7 @@ func TestJudge(t *testing.T) {
 		"control.double_charged!=true": "passed true",
 		"verdict!=held":                "passed held",
 	} {
-		g, err := Parse(expr, []Kind{charge})
+		g, err := fields.Parse(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +246,7 @@ func TestAbsentCountsAreNotZero(t *testing.T) {
 	kind := charge
 	kind.Measures = true
 	for _, expr := range []string{"answers.failed>0", "sqlstates.40001>0", "counts.measures.retrys>0"} {
-		g, err := Parse(expr, []Kind{kind})
+		g, err := on(t, kind).Parse(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +257,7 @@ func TestAbsentCountsAreNotZero(t *testing.T) {
 }
 
 func TestNoGateIsJudgedOnHalfARun(t *testing.T) {
-	g, err := Parse("latency.p99_ms>250", []Kind{charge})
+	g, err := on(t, charge).Parse("latency.p99_ms>250")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +273,7 @@ func TestNoGateIsJudgedOnHalfARun(t *testing.T) {
 
 // A gate is for the runs that can have its field, and for no other: in a grid, searches have no latency.
 func TestGateIsForRunsOfItsKind(t *testing.T) {
-	g, err := Parse("latency.p99_ms>250", []Kind{search, charge})
+	g, err := on(t, search, charge).Parse("latency.p99_ms>250")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,6 +285,14 @@ func TestGateIsForRunsOfItsKind(t *testing.T) {
 // Of the six operators exactly three are true of any two numbers, and each is the opposite of its opposite.
 func TestOperatorsDivideNumbers(t *testing.T) {
 	opposite := map[string]string{">": "<=", ">=": "<", "==": "!="}
+	fields := on(t, charge)
+	fails := func(t *rapid.T, op string, v, limit float64) bool {
+		g, err := fields.Parse(fmt.Sprintf("latency.p99_ms%s%v", op, limit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.fails(v)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		v, limit := rapid.Float64Range(-5, 5).Draw(t, "value"), rapid.Float64Range(-5, 5).Draw(t, "limit")
 		if rapid.Bool().Draw(t, "equal") {
@@ -286,14 +308,6 @@ func TestOperatorsDivideNumbers(t *testing.T) {
 			t.Fatalf("%v and %v", v, limit)
 		}
 	})
-}
-
-func fails(t *rapid.T, op string, v, limit float64) bool {
-	g, err := Parse(fmt.Sprintf("latency.p99_ms%s%v", op, limit), []Kind{charge})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.fails(v)
 }
 
 // Every value of every recorded run can be found, and is what the run says.
@@ -318,9 +332,10 @@ func TestGatesOnRecordedRuns(t *testing.T) {
 		}
 		for i, run := range d.Runs {
 			kind := Kind{Engine: run.Engine, Acquirer: run.Counts.AcquirerCounts != nil, Followups: run.Followups != nil, Measures: run.Counts.Measures != nil}
+			fields := on(t, kind)
 			var gates []Gate
 			for path, want := range numbers("", raw.Runs[i]) {
-				g, err := Parse(fmt.Sprintf("%s!=%v", path, want), []Kind{kind})
+				g, err := fields.Parse(fmt.Sprintf("%s!=%v", path, want))
 				if top, _, _ := strings.Cut(path, "."); err != nil && barred()[top] == "" {
 					t.Errorf("%s: %v", file, err)
 				}
@@ -369,7 +384,7 @@ func TestNear(t *testing.T) {
 			t.Errorf("%s, %s: %d", c.a, c.b, got)
 		}
 	}
-	if paths := Paths([]Kind{charge}); !slices.Contains(paths, "latency.p99_ms") || !slices.Contains(paths, "answers.") ||
+	if paths := on(t, charge).Paths(); !slices.Contains(paths, "latency.p99_ms") || !slices.Contains(paths, "answers.") ||
 		slices.Contains(paths, "rounds") || slices.Contains(paths, "load.attempts") {
 		t.Error(paths)
 	}

@@ -6,16 +6,12 @@ import (
 	"strings"
 )
 
-// Paths are the fields that a gate on runs of these kinds can be on; what has a value for each key ends in a dot.
-func Paths(kinds []Kind) []string {
-	all, err := fields()
-	if err != nil {
-		return nil
-	}
+// Paths are the fields that a gate can be on; what has a value for each key ends in a dot.
+func (in Fields) Paths() []string {
 	var paths []string
-	for _, f := range all {
+	for _, f := range in.known {
 		top, _, _ := strings.Cut(f.path, ".")
-		if f.class == list || barred()[top] != "" || !slices.ContainsFunc(kinds, func(k Kind) bool { return k.has(f.path) }) {
+		if f.class == list || barred()[top] != "" {
 			continue
 		}
 		if f.class >= counts {

@@ -25,8 +25,8 @@ func (g Gate) Expr() string { return g.expr }
 // form is a field, an operator and a limit.
 var form = regexp.MustCompile(`^\s*([\w.-]+?)\s*(>=|<=|==|!=|>|<)\s*(.*?)\s*$`)
 
-// Parse reads an expression, and checks it against what runs of these kinds can have: one of them must.
-func Parse(expr string, kinds []Kind) (Gate, error) {
+// Parse reads an expression, and checks that there is such a field and that it can be so.
+func (in Fields) Parse(expr string) (Gate, error) {
 	g := Gate{expr: strings.TrimSpace(expr)}
 	m := form.FindStringSubmatch(expr)
 	switch {
@@ -36,22 +36,16 @@ func Parse(expr string, kinds []Kind) (Gate, error) {
 		return g, fmt.Errorf("%q compares with nothing: write 'latency.p99_ms>250', in quotes, since the shell takes > for itself", expr)
 	}
 	g.op = m[2]
-	f, err := g.find(strings.TrimSuffix(m[1], "."), kinds)
+	f, err := g.find(strings.TrimSuffix(m[1], "."), in)
 	if err != nil {
 		return g, err
 	}
 	return g, g.read(f, m[3])
 }
 
-// find looks the field up among those that runs of these kinds can have.
-func (g *Gate) find(path string, kinds []Kind) (field, error) {
-	all, err := fields()
-	if err != nil {
-		return field{}, err
-	}
-	known := slices.DeleteFunc(slices.Clone(all), func(f field) bool {
-		return !slices.ContainsFunc(kinds, func(k Kind) bool { return k.has(f.path) })
-	})
+// find looks the field up.
+func (g *Gate) find(path string, in Fields) (field, error) {
+	all, known, kinds := in.all, in.known, in.kinds
 	top, _, _ := strings.Cut(path, ".")
 	if why := barred()[top]; why != "" {
 		return field{}, fmt.Errorf("no gate can be on %s: it %s", top, why)
