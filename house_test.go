@@ -31,16 +31,19 @@ func imports() map[string][]string {
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
+		"internal/intents":           {"scenarios"},
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
-		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait",
-			"internal/server", "internal/tables"),
+		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents",
+			"internal/lockwait", "internal/server", "internal/tables"),
+		"internal/load": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents",
+			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/load", "internal/mutate", "internal/report",
 			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
