@@ -205,3 +205,6 @@ func lostServer(ctx context.Context, err error) bool {
 	return errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
+
+// Waiting is how many attempts wait for a connection at this moment.
+func (i *Instance) Waiting() int { return int(max(0, i.wanted.Load()-i.size)) }
