@@ -78,8 +78,9 @@ func TestSamplerSeesWhoWaitsForWhom(t *testing.T) {
 	if b.Event != "Lock/transactionid" || b.For != "owner" || b.Step != "claim" {
 		t.Errorf("%+v", b)
 	}
-	if b.Server < 10*Interval*9/10 || b.Server > b.Client {
-		t.Errorf("the server says %v, the client %v; the wait was of %v at least", b.Server, b.Client, 10*Interval)
+	missed := 3 * (Interval + samples.Worst) // between the looks around the beginning and the end, on a machine as busy as this one
+	if b.Server < b.Client-missed || b.Server > b.Client {
+		t.Errorf("the server says %v, the client %v, and looking misses %v at most", b.Server, b.Client, missed)
 	}
 	if e := samples.Events["Lock/transactionid"]; e.MaxWaiters != 1 || e.Samples == 0 {
 		t.Errorf("events %+v: the other application's waiter must not count", samples.Events)
@@ -88,8 +89,8 @@ func TestSamplerSeesWhoWaitsForWhom(t *testing.T) {
 	if w.Step != "claim" || w.BlockerStep != "first" || w.BlockerState != "idle in transaction" {
 		t.Errorf("the wait says %q behind %q, %s", w.Step, w.BlockerStep, w.BlockerState)
 	}
-	if samples.IdleInTx < 10*Interval*9/10 {
-		t.Errorf("idle in transaction for %v; the owner was for %v at least", samples.IdleInTx, 10*Interval)
+	if samples.IdleInTx <= 0 || samples.IdleInTx < b.Client-missed {
+		t.Errorf("idle in transaction for %v; the owner was while the other waited, for %v", samples.IdleInTx, b.Client)
 	}
 	if samples.Polls == 0 || samples.Cost == 0 || samples.Worst == 0 {
 		t.Errorf("the cost of looking is missing: %+v", samples)
