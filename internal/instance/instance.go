@@ -165,7 +165,8 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 			rec.SQLState = pg.Code
 		}
 		rec.LostServer = lostServer(ctx, err)
-		rec.GivenUp = errors.Is(err, context.DeadlineExceeded)
+		// Asked of the context, too: to who waits for the acquirer, the end of its patience is an unknown outcome.
+		rec.GivenUp = errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded)
 		return rec
 	}
 	rec.Answer, rec.HTTP, rec.Body = resp.Answer, resp.HTTP, resp.Body

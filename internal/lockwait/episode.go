@@ -3,6 +3,7 @@ package lockwait
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,7 +70,7 @@ func (s *Sampler) saw(ctx context.Context, b blocked) error {
 		ok = false
 	}
 	if !ok {
-		w = &openWait{Wait: Wait{PID: b.PID, Event: b.Event, Step: scenarios.StepOf(b.Query), Seen: s.looked}, began: b.Now}
+		w = &openWait{Wait: Wait{PID: b.PID, Event: b.Event, Step: stepOf(b.Query), Seen: s.looked}, began: b.Now}
 		if err := s.blockers(ctx, &w.Wait); err != nil {
 			return err
 		}
@@ -99,12 +100,21 @@ func (s *Sampler) blockers(ctx context.Context, w *Wait) error {
 	}
 	_, err = pgx.ForEachRow(rows, []any{&b.pid, &b.state, &b.query}, func() error {
 		if len(w.Blockers) == 0 {
-			w.BlockerState, w.BlockerStep = b.state, scenarios.StepOf(b.query)
+			w.BlockerState, w.BlockerStep = b.state, stepOf(b.query)
 		}
 		w.Blockers = append(w.Blockers, b.pid)
 		return nil
 	})
 	return err
+}
+
+// stepOf is a statement's own name for itself, or its first word: "commit".
+func stepOf(query string) string {
+	if step := scenarios.StepOf(query); step != "" {
+		return step
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	return strings.ToLower(first)
 }
 
 // end closes a wait that the last look did not see any more: it ended somewhere between that look and the one before.

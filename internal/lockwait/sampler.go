@@ -127,7 +127,7 @@ func (s *Sampler) loop(ctx context.Context) {
 // poll looks at the wait events first, which is cheap, and asks for locks and blockers only where somebody waits for one.
 func (s *Sampler) poll(ctx context.Context) error {
 	rows, err := s.conn.Query(ctx, `
-		SELECT state LIKE 'idle in transaction%', wait_event_type || '/' || wait_event
+		SELECT state LIKE 'idle in transaction%', coalesce(wait_event_type || '/' || wait_event, '')
 		  FROM pg_stat_activity
 		 WHERE application_name = $1 AND (state = 'active' AND wait_event IS NOT NULL OR state LIKE 'idle in transaction%')`, s.app)
 	if err != nil {

@@ -46,6 +46,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		if err := pictures(&b, d.Runs, s); err != nil {
 			return err
 		}
+		autopsy(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	if d.Error != nil {
@@ -60,6 +61,8 @@ func Text(w io.Writer, d results.Document, s Style) error {
 func heading(b *strings.Builder, r results.Run) {
 	if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
+	} else if r.Load != nil {
+		loadHeading(b, r, r.Load.Settings)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
