@@ -209,3 +209,9 @@ func lostServer(ctx context.Context, err error) bool {
 
 // Waiting is how many attempts wait for a connection at this moment.
 func (i *Instance) Waiting() int { return int(max(0, i.wanted.Load()-i.size)) }
+
+// Ping asks the database for nothing, over the same pool: what any other part of the service would notice.
+func (i *Instance) Ping(ctx context.Context) error {
+	_, err := pooled{i.pool, &i.wanted, i.size, &recorder{}}.Exec(ctx, `/* ping */ SELECT 1`)
+	return err
+}

@@ -147,7 +147,10 @@ func (b *book) attempt(e errand, f fact) {
 
 func (b *book) settleStretch(n uint64) {
 	for _, intent := range b.expiring[n] {
-		b.settle(intent)
+		if b.open[intent] != nil { // nobody has closed it before
+			req := b.plan.request(errand{intent: intent})
+			b.close(intent, req, b.acq.Settle(req.Key))
+		}
 	}
 	delete(b.expiring, n)
 }
@@ -159,12 +162,10 @@ func (b *book) settleAll() {
 	}
 }
 
-func (b *book) settle(number uint64) {
+// close settles an intent with what the acquirer says of it.
+func (b *book) close(number uint64, req scenarios.Request, c acquirer.Count) {
 	a := b.open[number]
 	delete(b.open, number)
-	req := b.plan.request(errand{intent: number})
-	c := b.acq.Settle(req.Key)
-
 	t := &b.totals
 	t.intents++
 	if len(a.attempts) > 1 {

@@ -48,27 +48,32 @@ const grace = 5 * time.Second
 // errStopped ends attempts that outlast the grace.
 var errStopped = errors.New("the run was stopped")
 
+// outlast returns a context for attempts, which may go on for a while when ctx ends: Ctrl-C stops new ones, and those under way may
+// end, so that what they leave is no fault of the strategy's.
+func outlast(ctx context.Context) (work context.Context, end func()) {
+	work, kill := context.WithCancelCause(context.WithoutCancel(ctx))
+	var mu sync.Mutex
+	var limit *time.Timer
+	stop := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		limit = time.AfterFunc(grace, func() { kill(errStopped) })
+	})
+	return work, func() {
+		stop()
+		mu.Lock()
+		defer mu.Unlock()
+		if limit != nil {
+			limit.Stop()
+		}
+		kill(nil)
+	}
+}
+
 // drive makes attempts until the window closes or ctx ends, and returns when all of them are answered or given up.
 func (d *driver) drive(ctx context.Context) {
-	// Ctrl-C stops new attempts; those under way may end, so that what they leave is no fault of the strategy's.
-	work, kill := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer kill(nil)
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
-		limit := time.NewTimer(grace)
-		defer limit.Stop()
-		select {
-		case <-ended:
-		case <-limit.C:
-			kill(errStopped)
-		}
-	}()
+	work, end := outlast(ctx)
+	defer end()
 	var all sync.WaitGroup
 	defer all.Wait()
 	if d.Clients > 0 {
@@ -80,13 +85,14 @@ func (d *driver) drive(ctx context.Context) {
 	d.arrive(ctx, work, &all)
 }
 
-// client makes one attempt after another.
+// client makes one attempt after another. Every number that it takes becomes an attempt, or is said to be none.
 func (d *driver) client(ctx, work context.Context) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && time.Now().Before(d.Window.End) {
 		seq := d.next.Add(1) - 1
 		d.ahead.wait(ctx, seq)
 		due := time.Now()
-		if !due.Before(d.Window.End) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			d.meter.of(seq).drop(false, seq)
 			return
 		}
 		d.under(1)

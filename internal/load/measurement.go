@@ -24,10 +24,11 @@ type measurement struct {
 	found   map[scenarios.Anomaly]int // once the rows are read
 	cpuWarm time.Duration             // what the instances had taken at the end of the warm-up
 	wasWarm bool
+	fewest  int // intents that two attempts must have tried at once
 }
 
 func newMeasurement(o Options, acq *acquirer.Acquirer) *measurement {
-	return &measurement{options: o, book: newBook(o, acq), sum: newTally(), latest: make([]standing, o.Instances), seconds: map[int]*tally{}}
+	return &measurement{options: o, book: newBook(o, acq), sum: newTally(), latest: make([]standing, o.Instances), seconds: map[int]*tally{}, fewest: fewest}
 }
 
 // headStart is the time for every instance to be there when the first attempt is due.

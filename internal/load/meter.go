@@ -126,6 +126,14 @@ func (m *meter) of(seq uint64) *part { return m.parts[seq%uint64(len(m.parts))] 
 
 // record notes an attempt that was to start at due. Stopped says that it was ended because the run was.
 func (p *part) record(seq uint64, due time.Time, counts bool, rec *instance.Record, stopped bool) {
+	f := factOf(seq, rec, stopped)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tally.record(due, counts && !stopped, rec)
+	p.facts = append(p.facts, f)
+}
+
+func factOf(seq uint64, rec *instance.Record, stopped bool) fact {
 	f := fact{
 		Seq: seq, Answer: rec.Answer, HTTP: rec.HTTP, Body: rec.Body, State: rec.SQLState,
 		GivenUp: rec.GivenUp, Stopped: stopped, Sent: rec.Sent, Ended: rec.Answered,
@@ -133,10 +141,7 @@ func (p *part) record(seq uint64, due time.Time, counts bool, rec *instance.Reco
 	if rec.LostServer && !stopped {
 		f.Lost = rec.Err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tally.record(due, counts && !stopped, rec)
-	p.facts = append(p.facts, f)
+	return f
 }
 
 // drop notes an arrival that was never sent.

@@ -11,7 +11,8 @@ import (
 	"idemlab/scenarios"
 )
 
-// fewest is how many intents must have been tried by two attempts at once for the run to say anything of what happens then.
+// fewest is how many intents must have been tried by two attempts at once, as it happened, for the run to say anything of what
+// happens then.
 const fewest = 10
 
 // verdict compares what was found with what the strategy claims, and marks the anomalies that counted.
@@ -47,8 +48,8 @@ func doubt(run results.Run, m *measurement) string {
 		return check.ControlDoubt(run.Control)
 	case t.repeated == 0:
 		return "no key was used twice, so nothing could be charged twice: say --repeat-share"
-	case t.overlapped < fewest:
-		return fmt.Sprintf("the attempts did not overlap: only %d intents had two under way at once, and %d are the least", t.overlapped, fewest)
+	case t.overlapped < m.fewest:
+		return fmt.Sprintf("the attempts did not overlap: only %d intents had two under way at once, and %d are the least", t.overlapped, m.fewest)
 	case t.charged == 0:
 		return "the acquirer approved nothing, so nothing could be charged twice"
 	case !t.rowsRead:
