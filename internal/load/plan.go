@@ -2,7 +2,6 @@ package load
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"idemlab/internal/intents"
 	"idemlab/scenarios"
@@ -50,19 +49,18 @@ func (p plan) request(e errand) scenarios.Request { return intents.New(p.Seed, e
 
 // errand returns what the attempt of that number, from 0, is for.
 func (p plan) errand(attempt uint64) errand {
-	r := p.chance(attempt)
-	switch kind := p.kind(attempt, r); kind {
+	switch p.kind(attempt) {
 	case hot:
 		gen := attempt / generation
-		return errand{intent: hotNumbers + gen*p.HotKeys + r.Uint64N(p.HotKeys), last: (gen+1)*generation - 1}
+		return errand{intent: hotNumbers + gen*p.HotKeys + p.chance(attempt, 2)%p.HotKeys, last: (gen+1)*generation - 1}
 	case again:
 		reach := uint64(memory)
-		if r.Uint64()&1 == 0 {
+		if p.chance(attempt, 3)&1 == 0 {
 			reach = p.Near
 		}
 		// The walk from there to an attempt that began an intent may lead on a little; memory bounds the whole.
-		for back := attempt - min(attempt, 1+r.Uint64N(reach)); attempt-back <= memory; back-- {
-			if p.kind(back, p.chance(back)) == fresh {
+		for back := attempt - min(attempt, 1+p.chance(attempt, 4)%reach); attempt-back <= memory; back-- {
+			if p.kind(back) == fresh {
 				return errand{intent: back, last: back + memory, repeat: true}
 			}
 			if back == 0 {
@@ -81,8 +79,8 @@ const (
 )
 
 // kind is fresh for the first attempt of all, whatever the shares: there is nothing yet to repeat.
-func (p plan) kind(attempt uint64, r *rand.Rand) int {
-	switch u := r.Float64(); {
+func (p plan) kind(attempt uint64) int {
+	switch u := float64(p.chance(attempt, 1)>>11) / (1 << 53); {
 	case attempt == 0:
 		return fresh
 	case u < p.HotShare:
@@ -93,7 +91,14 @@ func (p plan) kind(attempt uint64, r *rand.Rand) int {
 	return fresh
 }
 
-// chance is the attempt's own. Its stream is apart from that of the intent of the same number.
-func (p plan) chance(attempt uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(p.Seed^0x9e3779b97f4a7c15, attempt))
+// chance is one of the attempt's own random numbers: splitmix64 (Steele, Lea and Flood 2014), which needs no state to be kept.
+func (p plan) chance(attempt, which uint64) uint64 {
+	z := p.Seed*0xd1342543de82ef95 + attempt*8 + which
+	for range 2 { // once leaves neighbours alike
+		z += 0x9e3779b97f4a7c15
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		z ^= z >> 31
+	}
+	return z
 }
