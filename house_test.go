@@ -25,6 +25,7 @@ func imports() map[string][]string {
 
 		"internal/acquirer":          {"scenarios"},
 		"internal/check":             low,
+		"internal/child":             {},
 		"internal/lockwait":          low,
 		"internal/mutate":            {"scenarios"},
 		"internal/schedule":          low,
@@ -33,17 +34,20 @@ func imports() map[string][]string {
 		"internal/compare":           {"results"},
 		"internal/gate":              {"results"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
+		"internal/intents":           {"scenarios"},
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
-		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait",
-			"internal/server", "internal/tables"),
+		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
+			"internal/lockwait", "internal/server", "internal/tables"),
+		"internal/load": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
+			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/compare", "internal/race", "internal/explore", "internal/gate", "internal/mutate",
-			"internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/compare", "internal/race", "internal/explore", "internal/gate", "internal/load",
+			"internal/mutate", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
 

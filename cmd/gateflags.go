@@ -41,7 +41,7 @@ func (f *gateFlags) add(c *cobra.Command, engines ...string) {
 		}
 		return fields.Paths(), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	})
-	if !slices.Contains(engines, "explore") {
+	if !slices.ContainsFunc(engines, func(e string) bool { return e != "race" && e != "load" }) {
 		f.baseline.add(c)
 	}
 }

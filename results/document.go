@@ -84,6 +84,7 @@ type Run struct {
 	Latency   *Latency       `json:"latency,omitempty"`
 	Explore   *Explore       `json:"explore,omitempty"`
 	Load      *Load          `json:"load,omitempty"`
+	Bystander *Bystander     `json:"bystander,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,14 +29,16 @@ type Options struct {
 type Acquirer struct {
 	opts Options
 
-	mu     sync.Mutex
-	ledger []Entry
-	byKey  map[string]int // key → position of its first entry, for Find
-	gate   *Gate
+	mu      sync.Mutex
+	told    int                // captures asked for, settled ones included
+	intents map[string][]Entry // the ledger, by intent
+	byKey   map[string]Entry   // each key's first entry, for Find
+	gate    *Gate
 }
 
 // Entry is one capture that the acquirer was told to make.
 type Entry struct {
+	Number  int    // from 1, in order of arrival
 	Intent  string // as the engine bound it: right even where the key or the order is wrong
 	Charge  scenarios.Charge
 	Receipt scenarios.Receipt
@@ -45,7 +48,7 @@ type Entry struct {
 
 // New makes an acquirer with an empty ledger.
 func New(o Options) *Acquirer {
-	return &Acquirer{opts: o, byKey: map[string]int{}}
+	return &Acquirer{opts: o, intents: map[string][]Entry{}, byKey: map[string]Entry{}}
 }
 
 // For binds an acquirer to an intent, so that the ledger knows whose money moved whatever key the strategy sends.
@@ -55,7 +58,12 @@ func (a *Acquirer) For(intent string) scenarios.Acquirer { return bound{a, inten
 func (a *Acquirer) Ledger() []Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]Entry(nil), a.ledger...)
+	var all []Entry
+	for _, entries := range a.intents {
+		all = append(all, entries...)
+	}
+	slices.SortFunc(all, func(x, y Entry) int { return x.Number - y.Number })
+	return all
 }
 
 // Count is what the ledger says of one intent.
@@ -71,9 +79,30 @@ type Count struct {
 func (a *Acquirer) Counts() map[string]Count {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	counts := map[string]Count{}
-	for _, e := range a.ledger {
-		c := counts[e.Intent]
+	counts := make(map[string]Count, len(a.intents))
+	for intent, entries := range a.intents {
+		counts[intent] = count(entries)
+	}
+	return counts
+}
+
+// Settle closes the account of an intent that nobody will try again, and returns what it came to. The entries are forgotten, and
+// so are their keys: a ledger that is settled as it goes does not grow.
+func (a *Acquirer) Settle(intent string) Count {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entries := a.intents[intent]
+	for _, e := range entries {
+		if a.byKey[e.Charge.Key].Intent == intent {
+			delete(a.byKey, e.Charge.Key)
+		}
+	}
+	delete(a.intents, intent)
+	return count(entries)
+}
+
+func count(entries []Entry) (c Count) {
+	for _, e := range entries {
 		c.Requests++
 		switch {
 		case e.Repeat:
@@ -84,9 +113,8 @@ func (a *Acquirer) Counts() map[string]Count {
 		default:
 			c.Declines++
 		}
-		counts[e.Intent] = c
 	}
-	return counts
+	return c
 }
 
 type bound struct {
@@ -112,7 +140,7 @@ func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charg
 			return scenarios.Receipt{}, fmt.Errorf("%w: held at the gate: %v", scenarios.ErrOutcomeUnknown, err)
 		}
 	}
-	wait := a.opts.Latency.sample(rand.New(rand.NewPCG(a.opts.Seed, uint64(n))))
+	wait := a.opts.Latency.sample(a.opts.Seed, uint64(n))
 	if wait <= 0 {
 		return receipt, nil
 	}
@@ -129,31 +157,28 @@ func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charg
 func (a *Acquirer) record(intent string, c scenarios.Charge) (n int, r scenarios.Receipt, gate *Gate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n = len(a.ledger) + 1
-	r = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", n), Approved: !a.declines(intent)}
+	a.told++
+	e := Entry{Number: a.told, Intent: intent, Charge: c, At: time.Now()}
+	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", e.Number), Approved: !a.declines(intent)}
 	first, known := a.byKey[c.Key]
-	repeat := false
 	switch {
 	case !known:
-		a.byKey[c.Key] = len(a.ledger)
+		a.byKey[c.Key] = e
 	case !a.opts.Dedup:
-	case a.ledger[first].Charge == c:
-		r, repeat = a.ledger[first].Receipt, true
+	case first.Charge == c:
+		e.Receipt, e.Repeat = first.Receipt, true
 	default:
-		r.Approved = false
+		e.Receipt.Approved = false
 	}
-	a.ledger = append(a.ledger, Entry{Intent: intent, Charge: c, Receipt: r, At: time.Now(), Repeat: repeat})
-	return n, r, a.gate
+	a.intents[intent] = append(a.intents[intent], e)
+	return e.Number, e.Receipt, a.gate
 }
 
 func (a *Acquirer) find(key string) (scenarios.Receipt, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, ok := a.byKey[key]
-	if !ok {
-		return scenarios.Receipt{}, false
-	}
-	return a.ledger[i].Receipt, true
+	e, ok := a.byKey[key]
+	return e.Receipt, ok
 }
 
 // declines decides by intent and seed, not by order of arrival: a card without funds is refused to each of its attempts, and

@@ -54,7 +54,7 @@ const majorVersion = "server.version, major"
 // shaping are the fields, or groups of them, that decide about numbers.
 func shaping() []string {
 	return []string{
-		"settings.", "load.settings.", "server.settings.", "server.not_durable",
+		"settings.", "load.settings.", "bystander.settings.", "server.settings.", "server.not_durable",
 		"tool.os", "tool.arch", "tool.cpus", "load.client.gomaxprocs",
 		"explore.sessions", "explore.attempts_per_session", "explore.crashes", "explore.lost_replies", "explore.instances", "explore.schema",
 		"explore.hard", "explore.search", "explore.split", "explore.split_commit",

@@ -147,15 +147,19 @@ func (k Kind) has(path string) bool {
 	}
 	switch k.Engine {
 	case "race":
-		if in("explore", "load") {
+		if in("explore", "load", "bystander") {
 			return false
 		}
 	case "explore":
-		if in("settings", "counts", "answers", "sqlstates", "followups", "rounds", "overlap", "waits", "latency", "load") {
+		if in("settings", "counts", "answers", "sqlstates", "followups", "rounds", "overlap", "waits", "latency", "load", "bystander") {
 			return false
 		}
 	case "load":
-		if in("settings", "rounds", "followups", "overlap", "explore") {
+		if in("settings", "rounds", "followups", "overlap", "explore", "bystander") {
+			return false
+		}
+	case "bystander":
+		if in("settings", "rounds", "followups", "overlap", "explore", "load") {
 			return false
 		}
 	}

@@ -202,7 +202,7 @@ func TestJudge(t *testing.T) {
 		"latency.p99_ms<312.5":         "failed 312.4",
 		"latency.p99_ms<=312.3":        "passed 312.4",
 		"latency.n!=50":                "failed 40",
-		"latency.p50_ms>1":             "not measured: this run has no latency.p50_ms",
+		"latency.p50_ms>1":             "not measured: latency.n is 40, which is too few for latency.p50_ms",
 		"counts.duplicate_captures==3": "failed 3",
 		"counts.rows>0":                "passed 0", // measured, and zero
 		"counts.orphans>0":             "not measured: this run has no counts.orphans",

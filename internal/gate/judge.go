@@ -71,11 +71,15 @@ func (g Gate) value(doc map[string]any) (any, string) {
 	return v, ""
 }
 
-// missing says that a part is absent, and where nothing was there to take it of, that too.
+// missing says that a part is absent, and where nothing or too little was there to take it of, that too.
 func missing(in map[string]any, group, path string) string {
 	for _, name := range []string{"count", "n"} {
-		if in[name] == 0.0 && group != "" {
+		switch n, ok := in[name].(float64); {
+		case !ok || group == "":
+		case n == 0:
 			return fmt.Sprintf("%s.%s is 0, so there is no %s", group, name, path)
+		case strings.HasSuffix(path, "_ms"):
+			return fmt.Sprintf("%s.%s is %.0f, which is too few for %s", group, name, n, path)
 		}
 	}
 	return "this run has no " + path

@@ -22,6 +22,12 @@ func table(runs []results.Run, s Style) (string, error) {
 // Markdown is the same table for a page, with gates and baseline in it: nothing stands below it there. Runs that have other
 // figures than those before them begin another one.
 func Markdown(d results.Document) (string, error) {
+	if isBystander(d) {
+		var below strings.Builder
+		gates(&below, d.Runs, Style{})
+		text, err := bystanderMarkdown(d)
+		return text + below.String(), err
+	}
 	for i := 1; i < len(d.Runs); i++ {
 		if alike(d.Runs[i-1 : i+1]) {
 			continue
