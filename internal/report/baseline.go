@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -183,6 +184,12 @@ func baselineWords(b *strings.Builder, r results.Run, s Style) {
 		if m.Outcome == results.TooFew && m.Reason != "" {
 			fmt.Fprintf(b, "%s: too few samples: %s\n", m.Field, m.Reason)
 		}
+	}
+	if slices.ContainsFunc(base.Metrics, func(m results.Metric) bool {
+		return m.Outcome == results.Regressed && strings.HasPrefix(m.Samples, "blocks")
+	}) {
+		fmt.Fprintf(b, "the samples are from %s and %s: what else differed between them counts, too; 4 runs on each side, recorded in turn, tell more\n",
+			count(base.OldRuns, "run"), count(base.NewRuns, "run"))
 	}
 	if base.Forced {
 		b.WriteString("compared although what shapes the numbers differs\n")
