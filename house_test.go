@@ -38,10 +38,11 @@ func imports() map[string][]string {
 			"internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
-		"internal/report": low,
+		"internal/report": append(low, "internal/stat"),
+		"internal/stat":   {},
 
 		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
-			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+			"internal/schedule", "internal/server", "internal/spec", "internal/stat", "internal/tables"),
 	}
 }
 
