@@ -24,6 +24,9 @@ func Markdown(d results.Document) (string, error) {
 	if isBystander(d) {
 		return bystanderMarkdown(d)
 	}
+	if isSweep(d) {
+		return sweepMarkdown(d)
+	}
 	return render(d.Runs, renderer.NewMarkdown(),
 		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>")
 }
