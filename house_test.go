@@ -44,10 +44,25 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
-		"internal/report": low,
+		"internal/report": append(low, "internal/stat"),
+		"internal/stat":   {},
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/compare", "internal/race", "internal/explore", "internal/gate", "internal/load",
-			"internal/mutate", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low,
+			"internal/acquirer",
+			"internal/check",
+			"internal/compare",
+			"internal/explore",
+			"internal/gate",
+			"internal/load",
+			"internal/mutate",
+			"internal/race",
+			"internal/report",
+			"internal/schedule",
+			"internal/server",
+			"internal/spec",
+			"internal/stat",
+			"internal/tables",
+		),
 	}
 }
 

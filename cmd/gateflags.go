@@ -1,10 +1,8 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 	"strings"
 
@@ -51,8 +49,8 @@ func (f *gateFlags) check(of []scenarios.Scenario) error {
 	if len(of) == 0 {
 		of = scenarios.Scenarios()
 	}
-	if dir := filepath.Dir(f.junit); f.junit != "" && !isDir(dir) {
-		return usagef("--junit %s: there is no folder %s", f.junit, dir)
+	if err := f.checkJUnit(); err != nil {
+		return err
 	}
 	fields, err := gate.For(f.kinds(of))
 	if err != nil {
@@ -67,6 +65,20 @@ func (f *gateFlags) check(of []scenarios.Scenario) error {
 		f.parsed = append(f.parsed, g)
 	}
 	return f.baseline.check(f.engines)
+}
+
+// checkJUnit fails early where the file could not be written.
+func (f *gateFlags) checkJUnit() error {
+	switch {
+	case f.junit == "":
+		return nil
+	case isDir(f.junit):
+		return usagef("--junit %s: it is a folder; name a file in it", f.junit)
+	}
+	if err := canWriteBeside(f.junit); err != nil {
+		return usagef("--junit: %w", err)
+	}
+	return nil
 }
 
 // kinds are the kinds of run that the command can make of these scenarios.
@@ -112,7 +124,8 @@ func (f *gateFlags) judge(d *results.Document) error {
 		}
 	}
 	if len(nowhere) > 0 {
-		addError(d, coded{exitInconclusive, fmt.Errorf("no run could have the field of the gate %s, so it has neither passed nor failed", strings.Join(nowhere, ", "))})
+		err := fmt.Errorf("no run could have the field of the gate %s, so it has neither passed nor failed", strings.Join(nowhere, ", "))
+		*d = withError(*d, coded{exitInconclusive, err})
 	}
 	return f.baseline.judge(d)
 }
@@ -136,15 +149,6 @@ func also(r *results.Run, code int) {
 	r.ExitCode = worse(r.ExitCode, code)
 }
 
-// addError says in the document what went wrong after the runs, beside what else did.
-func addError(d *results.Document, err error) {
-	text := err.Error()
-	if d.Error != nil {
-		text = *d.Error + "\n" + text
-	}
-	d.Error, d.ExitCode = &text, worse(d.ExitCode, codeOf(err))
-}
-
 // refuse says that the flags cannot be obeyed beside something else.
 func (f *gateFlags) refuse(beside string) error {
 	if len(f.exprs) > 0 || f.junit != "" {
@@ -153,18 +157,10 @@ func (f *gateFlags) refuse(beside string) error {
 	return nil
 }
 
-// writeJUnit writes the file that was asked for, if any: to a temporary one that is renamed, so that no half of it is ever read.
+// writeJUnit writes the file that was asked for, if any.
 func (f *gateFlags) writeJUnit(d results.Document) error {
 	if f.junit == "" {
 		return nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(f.junit), ".junit-*")
-	if err != nil {
-		return fmt.Errorf("write JUnit: %w", err)
-	}
-	defer os.Remove(tmp.Name()) // after the rename there is nothing of that name
-	if err := errors.Join(report.JUnit(tmp, d), tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return fmt.Errorf("write JUnit: %w", err)
-	}
-	return os.Rename(tmp.Name(), f.junit)
+	return writeWhole(f.junit, func(w io.Writer) error { return report.JUnit(w, d) })
 }

@@ -78,6 +78,8 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	color          string
+	maps           []string // of a sweep: those to show
+	details        bool     // of a sweep: every cell's figures, too
 
 	code    int  // of the command that ran
 	printed bool // the command has written its document

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 type outputFlags struct {
 	json    bool
 	out     string
-	unasked bool // out is where results go by default: what cannot be kept there is no failure
+	unasked bool                                    // out is where results go by default: what cannot be kept there is no failure
+	as      func(io.Writer, results.Document) error // how to print it, in place of a report
 	gates   gateFlags
 }
 
@@ -63,7 +65,7 @@ func (a *app) put(f outputFlags, engine string, started time.Time, d results.Doc
 		case f.unasked:
 			a.say("not kept: %v", err)
 		default:
-			addError(&d, err)
+			d = withError(d, err)
 		}
 		a.code = d.ExitCode
 	}
@@ -71,6 +73,10 @@ func (a *app) put(f outputFlags, engine string, started time.Time, d results.Doc
 	a.printed = true
 	if f.json {
 		if err := d.Write(a.stdout); err != nil {
+			return errors.Join(junit, err)
+		}
+	} else if f.as != nil {
+		if err := f.as(a.stdout, d); err != nil {
 			return errors.Join(junit, err)
 		}
 	} else if err := report.Text(a.stdout, d, a.terminal(a.stdout)); err != nil {

@@ -28,7 +28,7 @@ func raced(p99 float64, rounds ...int) results.Run {
 		Verdict:  results.Held, Expected: results.Held,
 	}
 	for _, n := range rounds {
-		r.Rounds = append(r.Rounds, results.Round{DuplicateCaptures: n})
+		r.Rounds = append(r.Rounds, results.Round{RoundCharges: &results.RoundCharges{DuplicateCaptures: n}})
 		r.Counts.DuplicateCaptures += n
 	}
 	return r
@@ -201,15 +201,15 @@ func TestRaces(t *testing.T) {
 		metrics  string
 	}{
 		"one run each": {[]results.Run{raced(50, 0)}, []results.Run{raced(500, 0)}, results.NoRegression,
-			"rounds.duplicate_captures: too few samples; latency.p50_ms: too few samples; latency.p99_ms: too few samples"},
+			"latency.p50_ms: too few samples; latency.p99_ms: too few samples; rounds.duplicate_captures: too few samples"},
 		"several runs": {several(50), several(100), results.Regression,
-			"rounds.duplicate_captures: no difference; latency.p50_ms: regression; latency.p99_ms: regression"},
+			"latency.p50_ms: regression; latency.p99_ms: regression; rounds.duplicate_captures: no difference"},
 		"faster": {several(100), several(50), results.NoRegression,
-			"rounds.duplicate_captures: no difference; latency.p50_ms: better; latency.p99_ms: better"},
+			"latency.p50_ms: better; latency.p99_ms: better; rounds.duplicate_captures: no difference"},
 		"charges twice more often, and is not to": {[]results.Run{violated(raced(50, ten(10)...), results.Held, 1)}, []results.Run{violated(raced(50, ten(20)...), results.Held, 1)},
-			results.Regression, "rounds.duplicate_captures: regression; latency.p50_ms: too few samples; latency.p99_ms: too few samples"},
+			results.Regression, "latency.p50_ms: too few samples; latency.p99_ms: too few samples; rounds.duplicate_captures: regression"},
 		"a bad example that is worse": {[]results.Run{violated(raced(50, ten(10)...), results.Violated, 0)}, []results.Run{violated(raced(50, ten(20)...), results.Violated, 0)},
-			results.NoRegression, "rounds.duplicate_captures: worse; latency.p50_ms: too few samples; latency.p99_ms: too few samples"},
+			results.NoRegression, "latency.p50_ms: too few samples; latency.p99_ms: too few samples; rounds.duplicate_captures: worse"},
 	} {
 		b := one(t, c.old, c.new, Options{Tolerance: 0.1})
 		if b.Outcome != c.want || outcomes(b) != c.metrics {

@@ -30,8 +30,8 @@ func metrics(old, new []results.Run) []metric {
 	return nil
 }
 
-// raceMetrics are duplicate captures by the round, since rounds are new races each, and latencies by the run: the attempts of one run
-// stood in each other's way, and are one sample together.
+// raceMetrics are latencies by the run, since the attempts of one run stood in each other's way, and are one sample together; and
+// what went wrong by the round, since rounds are new races each.
 func raceMetrics(old, new []results.Run) []metric {
 	perRun := func(of func(results.Percentiles) *float64) func(results.Run) *float64 {
 		return func(r results.Run) *float64 {
@@ -45,21 +45,37 @@ func raceMetrics(old, new []results.Run) []metric {
 		runMetric("latency.p50_ms", true, old, new, perRun(func(p results.Percentiles) *float64 { return p.P50MS })),
 		runMetric("latency.p99_ms", true, old, new, perRun(func(p results.Percentiles) *float64 { return p.P99MS })),
 	}
-	duplicates := func(runs []results.Run) (samples []float64) {
+	// A bad example that goes wrong twice more often than before does what it is there for.
+	blame := new[len(new)-1].Expected == results.Held
+	for _, m := range []metric{
+		roundMetric("rounds.duplicate_captures", blame, old, new, func(r results.Round) *int {
+			if r.RoundCharges == nil { // no money moves at an acquirer
+				return nil
+			}
+			return &r.DuplicateCaptures
+		}),
+		roundMetric("rounds.intents_violated", blame, old, new, func(r results.Round) *int { return r.IntentsViolated }),
+	} {
+		if len(m.old) > 0 && len(m.new) > 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// roundMetric has a sample of each round that counted it.
+func roundMetric(field string, blame bool, old, new []results.Run, of func(results.Round) *int) metric {
+	samples := func(runs []results.Run) (samples []float64) {
 		for _, r := range runs {
 			for _, round := range r.Rounds {
-				samples = append(samples, float64(round.DuplicateCaptures))
+				if n := of(round); n != nil {
+					samples = append(samples, float64(*n))
+				}
 			}
 		}
 		return thin(samples)
 	}
-	m := metric{field: "rounds.duplicate_captures", samples: "rounds", lower: true, old: duplicates(old), new: duplicates(new),
-		// A bad example that charges twice more often than before does what it is there for.
-		blame: new[len(new)-1].Expected == results.Held}
-	if len(m.old) > 0 && len(m.new) > 0 { // no money moves at an acquirer elsewhere
-		all = append([]metric{m}, all...)
-	}
-	return all
+	return metric{field: field, samples: "rounds", lower: true, blame: blame, old: samples(old), new: samples(new)}
 }
 
 // loadMetrics are throughput and response times: by the run where there are enough runs, else by blocks of seconds.

@@ -151,15 +151,15 @@ func (k Kind) has(path string) bool {
 			return false
 		}
 	case "explore":
-		if in("settings", "counts", "answers", "sqlstates", "followups", "rounds", "overlap", "waits", "latency", "load", "bystander") {
+		if in("settings", "counts", "answers", "sqlstates", "followups", "rounds", "racing_ms", "overlap", "waits", "latency", "load", "bystander") {
 			return false
 		}
 	case "load":
-		if in("settings", "rounds", "followups", "overlap", "explore", "bystander") {
+		if in("settings", "rounds", "racing_ms", "followups", "overlap", "explore", "bystander") {
 			return false
 		}
 	case "bystander":
-		if in("settings", "rounds", "followups", "overlap", "explore", "load") {
+		if in("settings", "rounds", "racing_ms", "followups", "overlap", "explore", "load") {
 			return false
 		}
 	}
@@ -178,7 +178,7 @@ func (k Kind) has(path string) bool {
 
 // acquirers are the fields that are absent in scenarios without an acquirer.
 func acquirers() []string {
-	all := []string{"counts.intents_charged", "control.captures", "control.double_charged", "rounds", "explore.likely.double_charged"}
+	all := []string{"counts.intents_charged", "control.captures", "control.double_charged", "explore.likely.double_charged"}
 	for _, name := range []string{
 		"capture_requests", "captures", "declines", "duplicate_captures", "intents_double_charged", "rows", "duplicate_rows", "orphans",
 		"charged_without_record", "answered_without_charge", "owed_cents", "captured_cents",

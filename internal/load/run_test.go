@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,13 @@ func TestLoadHasAVerdict(t *testing.T) {
 		{scenarios.InsertFirst, results.Held}, {scenarios.InsertFirstOpenTx, results.Held}, {scenarios.CheckThenAct, results.Violated},
 		{scenarios.ForUpdateOrder, results.Held}, // its orders are made ahead of the attempts
 	} {
-		r := run(t, small(t, c.strategy))
+		o := small(t, c.strategy)
+		var last Progress
+		o.Live = func(p Progress) { last = p }
+		r := run(t, o)
+		if !reflect.DeepEqual(last.Total, r.Load.Response) {
+			t.Errorf("%s: shown last %+v, ended with %+v", c.strategy.Name, last.Total, r.Load.Response)
+		}
 		if r.Verdict != c.verdict || r.ExitCode != 0 || r.Status != results.Complete {
 			t.Errorf("%s: %s, exit %d: %s", c.strategy.Name, r.Verdict, r.ExitCode, r.Reason)
 		}

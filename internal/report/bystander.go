@@ -62,7 +62,7 @@ func bystanderRow(c results.BystanderCell) []string {
 	}
 }
 
-func moodOfShare(share float64) mood {
+func moodOfWhatIsLeft(share float64) mood {
 	if share < 0.5 {
 		return bad
 	}
@@ -95,7 +95,7 @@ func bystanderTable(cells []results.BystanderCell, r tw.Renderer, s Style) (stri
 	t.Header(bystanderHeader())
 	for _, c := range cells {
 		row := bystanderRow(c)
-		row[3] = field{mood: moodOfShare(c.Share)}.paint(row[3], s)
+		row[3] = field{mood: moodOfWhatIsLeft(c.Share)}.paint(row[3], s)
 		if err := t.Append(row); err != nil {
 			return "", fmt.Errorf("add row to table: %w", err)
 		}
@@ -110,7 +110,7 @@ func bystanderList(b *strings.Builder, cells []results.BystanderCell, s Style) {
 	for _, c := range cells {
 		for i, v := range bystanderRow(c) {
 			if i == 3 {
-				v = field{mood: moodOfShare(c.Share)}.paint(v, s)
+				v = field{mood: moodOfWhatIsLeft(c.Share)}.paint(v, s)
 			}
 			fmt.Fprintf(b, "  %-15s %s\n", bystanderHeader()[i], v)
 		}

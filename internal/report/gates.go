@@ -21,6 +21,35 @@ func gates(b *strings.Builder, runs []results.Run, s Style) {
 	}
 }
 
+// sweepJudges is the same for a grid of many runs: what passed, or is no regression, is counted, and the rest said.
+func sweepJudges(b *strings.Builder, d results.Document, s Style) error {
+	rest, passed, gated := slices.Clone(d.Runs), 0, 0
+	same, compared := 0, 0
+	for i := range rest {
+		gated += len(rest[i].Gates)
+		rest[i].Gates = slices.DeleteFunc(slices.Clone(rest[i].Gates), func(g results.Gate) bool { return g.Outcome == results.GatePassed })
+		passed += len(d.Runs[i].Gates) - len(rest[i].Gates)
+		if base := rest[i].Baseline; base != nil {
+			compared++
+			if base.Outcome == results.NoRegression {
+				rest[i].Baseline = nil
+				same++
+			}
+		}
+	}
+	gates(b, rest, s)
+	if gated > 0 {
+		fmt.Fprintf(b, "\ngates: %d of %d passed\n", passed, gated)
+	}
+	if err := baselines(b, rest, s); err != nil {
+		return err
+	}
+	if compared > 0 {
+		fmt.Fprintf(b, "\nbaseline: no regression in %d of %s\n", same, count(compared, "cell"))
+	}
+	return nil
+}
+
 // called is the name of a run among the others of its document: by strategy, in a grid by cell, and where that is not enough, as
 // where one strategy was run with many settings, by what was asked for.
 func called(runs []results.Run, n int) string {

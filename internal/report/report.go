@@ -17,6 +17,9 @@ type Style struct {
 	Width int // columns; under Narrow there is no table
 	Color bool
 	ASCII bool // no signs beyond ASCII in pictures
+
+	Maps    []string // of a sweep: those to draw, of Maps(); none is the first
+	Details bool     // of a sweep: every cell's figures, too
 }
 
 // Narrow is the width under which runs are listed one below the other.
@@ -28,6 +31,13 @@ func Text(w io.Writer, d results.Document, s Style) error {
 	if isMutants(d) {
 		heading(&b, d.Runs[0])
 		mutants(&b, d, s)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	if isSweep(d) {
+		if err := sweep(&b, d, s); err != nil {
+			return err
+		}
 		_, err := io.WriteString(w, b.String())
 		return err
 	}

@@ -41,6 +41,9 @@ func Markdown(d results.Document) (string, error) {
 		below, err := Markdown(rest)
 		return above + "\n" + below, err
 	}
+	if isSweep(d) {
+		return sweepMarkdown(d)
+	}
 	return render(d.Runs, renderer.NewMarkdown(),
 		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>", judges(d.Runs))
 }
