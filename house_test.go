@@ -23,7 +23,8 @@ func imports() map[string][]string {
 		"scenarios": {},
 		"results":   {},
 
-		"internal/acquirer":          {"scenarios"},
+		"internal/web":               {},
+		"internal/acquirer":          {"internal/web", "scenarios"},
 		"internal/check":             low,
 		"internal/lockwait":          low,
 		"internal/mutate":            {"scenarios"},

@@ -1,10 +1,11 @@
 // Package acquirer is the outside world: it moves the money, keeps its own ledger apart from the database under test, and no
-// rollback undoes what it did. It takes its time (Latency), says no to a share of the intents, and has a gate that can hold
-// its answers until told.
+// rollback undoes what it did. It takes its time (Latency), says no to a share of the intents, fails as networks and servers fail
+// (Rule), and has a gate that can hold its answers until told. It may be in this process, or listen for others.
 package acquirer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -27,75 +28,58 @@ type Options struct {
 // Acquirer is safe for concurrent use.
 type Acquirer struct {
 	opts Options
+	file *ledgerFile // where the ledger outlives the process; nil where it does not
 
 	mu     sync.Mutex
 	ledger []Entry
 	byKey  map[string]int // key → position of its first entry, for Find
 	gate   *Gate
+	faults faults
 }
 
-// Entry is one capture that the acquirer was told to make.
-type Entry struct {
-	Intent  string // as the engine bound it: right even where the key or the order is wrong
-	Charge  scenarios.Charge
-	Receipt scenarios.Receipt
-	At      time.Time // when the request arrived, which is when the money moved
-	Repeat  bool      // a known key (Options.Dedup): no money moved again
-}
-
-// New makes an acquirer with an empty ledger.
+// New makes an acquirer with an empty ledger, which ends with the process.
 func New(o Options) *Acquirer {
 	return &Acquirer{opts: o, byKey: map[string]int{}}
 }
 
+// Open makes an acquirer whose ledger is a file: what it holds already is the acquirer's past, and each capture is on disk before it is
+// answered. Close gives the file back. notes say what had to be done to it.
+func Open(o Options, path string) (a *Acquirer, notes []string, err error) {
+	a = New(o)
+	file, entries, notes, err := openLedger(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the ledger %s: %w", path, err)
+	}
+	a.file = file
+	for _, e := range entries {
+		a.enter(e)
+	}
+	return a, notes, nil
+}
+
+// Close gives the ledger's file back. Without one there is nothing to do.
+func (a *Acquirer) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.close()
+}
+
 // For binds an acquirer to an intent, so that the ledger knows whose money moved whatever key the strategy sends.
 func (a *Acquirer) For(intent string) scenarios.Acquirer { return bound{a, intent} }
-
-// Ledger returns a copy of all entries, in order of arrival.
-func (a *Acquirer) Ledger() []Entry {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return append([]Entry(nil), a.ledger...)
-}
-
-// Count is what the ledger says of one intent.
-type Count struct {
-	Requests      int // told
-	Captures      int // money moved
-	Declines      int // refused
-	Repeats       int // known keys, answered from the ledger
-	CapturedCents int64
-}
-
-// Counts adds the ledger up by intent.
-func (a *Acquirer) Counts() map[string]Count {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	counts := map[string]Count{}
-	for _, e := range a.ledger {
-		c := counts[e.Intent]
-		c.Requests++
-		switch {
-		case e.Repeat:
-			c.Repeats++
-		case e.Receipt.Approved:
-			c.Captures++
-			c.CapturedCents += e.Charge.AmountCents
-		default:
-			c.Declines++
-		}
-		counts[e.Intent] = c
-	}
-	return counts
-}
 
 type bound struct {
 	a      *Acquirer
 	intent string
 }
 
+// Capture tells a caller in this process what it would learn over a network: a receipt, or nothing.
 func (b bound) Capture(ctx context.Context, c scenarios.Charge) (scenarios.Receipt, error) {
-	return b.a.capture(ctx, b.intent, c)
+	r, err := b.a.capture(ctx, b.intent, c)
+	if err != nil {
+		return scenarios.Receipt{}, fmt.Errorf("%w: %v", scenarios.ErrOutcomeUnknown, err)
+	}
+	return r, nil
 }
 
 func (b bound) Find(_ context.Context, key string) (scenarios.Receipt, bool, error) {
@@ -103,47 +87,95 @@ func (b bound) Find(_ context.Context, key string) (scenarios.Receipt, bool, err
 	return r, ok, nil
 }
 
+// Ways in which a capture ends without a receipt.
+var (
+	errNoAnswer = errors.New("the connection was closed without an answer")
+	errServer   = errors.New("acquirer answered 500 Internal Server Error")
+)
+
 // capture records first and answers later: the money moves when the request arrives, and a client that stops waiting during
 // the latency does not undo it.
 func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charge) (scenarios.Receipt, error) {
-	n, receipt, gate := a.record(intent, c)
+	rule := a.befalls(intent)
+	switch rule.Fault {
+	case LostRequest:
+		return scenarios.Receipt{}, errNoAnswer
+	case ErrorBefore:
+		return scenarios.Receipt{}, errServer
+	}
+	n, receipt, gate, err := a.record(intent, c, rule.Fault == Decline)
+	if err != nil {
+		return scenarios.Receipt{}, err
+	}
 	if gate != nil {
 		if err := gate.pass(ctx); err != nil {
-			return scenarios.Receipt{}, fmt.Errorf("%w: held at the gate: %v", scenarios.ErrOutcomeUnknown, err)
+			return scenarios.Receipt{}, fmt.Errorf("held at the gate: %w", err)
 		}
 	}
-	wait := a.opts.Latency.sample(rand.New(rand.NewPCG(a.opts.Seed, uint64(n))))
-	if wait <= 0 {
-		return receipt, nil
+	if err := sleep(ctx, a.opts.Latency.sample(rand.New(rand.NewPCG(a.opts.Seed, uint64(n))))+rule.delay()); err != nil {
+		return scenarios.Receipt{}, err
 	}
-	timer := time.NewTimer(wait)
+	switch rule.Fault {
+	case LostReply:
+		return scenarios.Receipt{}, errNoAnswer
+	case ErrorAfter:
+		return scenarios.Receipt{}, errServer
+	}
+	return receipt, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return receipt, nil
+		return nil
 	case <-ctx.Done():
-		return scenarios.Receipt{}, fmt.Errorf("%w: %v", scenarios.ErrOutcomeUnknown, ctx.Err())
+		return ctx.Err()
 	}
 }
 
-func (a *Acquirer) record(intent string, c scenarios.Charge) (n int, r scenarios.Receipt, gate *Gate) {
+// record enters the capture into the ledger, and returns when it is where it would survive. An error says that it is not.
+func (a *Acquirer) record(intent string, c scenarios.Charge, refuse bool) (n int, r scenarios.Receipt, gate *Gate, err error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	n = len(a.ledger) + 1
-	r = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", n), Approved: !a.declines(intent)}
-	first, known := a.byKey[c.Key]
-	repeat := false
-	switch {
-	case !known:
-		a.byKey[c.Key] = len(a.ledger)
-	case !a.opts.Dedup:
-	case a.ledger[first].Charge == c:
-		r, repeat = a.ledger[first].Receipt, true
-	default:
-		r.Approved = false
+	e := a.decide(intent, c, refuse)
+	n, gate = a.enter(e), a.gate
+	var written int64
+	if a.file != nil {
+		written, err = a.file.write(e) // under the lock, so that the file has the ledger's order
 	}
-	a.ledger = append(a.ledger, Entry{Intent: intent, Charge: c, Receipt: r, At: time.Now(), Repeat: repeat})
-	return n, r, a.gate
+	a.mu.Unlock()
+	if err == nil && a.file != nil {
+		err = a.file.sync(written)
+	}
+	return n, e.Receipt, gate, err
+}
+
+// decide says what becomes of a capture, as the ledger stands. The caller holds the lock.
+func (a *Acquirer) decide(intent string, c scenarios.Charge, refuse bool) Entry {
+	e := Entry{Intent: intent, Charge: c, At: time.Now()}
+	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", len(a.ledger)+1), Approved: !refuse && !a.declines(intent)}
+	first, known := a.byKey[c.Key]
+	switch {
+	case !known || !a.opts.Dedup:
+	case a.ledger[first].Charge == c:
+		e.Receipt, e.Repeat = a.ledger[first].Receipt, true
+	default:
+		e.Receipt.Approved = false
+	}
+	return e
+}
+
+// enter appends to the ledger and returns the entry's number, from 1. The caller holds the lock, or is alone.
+func (a *Acquirer) enter(e Entry) int {
+	if _, known := a.byKey[e.Charge.Key]; !known {
+		a.byKey[e.Charge.Key] = len(a.ledger)
+	}
+	a.ledger = append(a.ledger, e)
+	return len(a.ledger)
 }
 
 func (a *Acquirer) find(key string) (scenarios.Receipt, bool) {
@@ -159,10 +191,17 @@ func (a *Acquirer) find(key string) (scenarios.Receipt, bool) {
 // declines decides by intent and seed, not by order of arrival: a card without funds is refused to each of its attempts, and
 // the same seed refuses the same intents however the race went.
 func (a *Acquirer) declines(intent string) bool {
-	if a.opts.DeclineShare <= 0 {
-		return false
-	}
+	return a.opts.DeclineShare > 0 && chance(a.opts.Seed, intent) < a.opts.DeclineShare
+}
+
+// chance is a number from 0 to 1 that depends on the seed and the words alone.
+func chance(seed uint64, words ...string) float64 {
 	h := fnv.New64a()
-	h.Write([]byte(intent))
-	return rand.New(rand.NewPCG(a.opts.Seed, h.Sum64())).Float64() < a.opts.DeclineShare
+	for i, w := range words {
+		if i > 0 {
+			h.Write([]byte{0})
+		}
+		h.Write([]byte(w))
+	}
+	return rand.New(rand.NewPCG(seed, h.Sum64())).Float64()
 }
