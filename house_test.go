@@ -32,6 +32,7 @@ func imports() map[string][]string {
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
+		"internal/service":           {"internal/instance", "internal/web", "scenarios"},
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
@@ -41,8 +42,8 @@ func imports() map[string][]string {
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/mutate", "internal/report",
-			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/instance", "internal/mutate",
+			"internal/report", "internal/schedule", "internal/server", "internal/service", "internal/spec", "internal/tables", "internal/web"),
 	}
 }
 

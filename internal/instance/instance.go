@@ -165,6 +165,7 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 			rec.SQLState = pg.Code
 		}
 		rec.LostServer = lostServer(ctx, err)
+		rec.OutcomeUnknown = errors.Is(err, scenarios.ErrOutcomeUnknown)
 		rec.GivenUp = errors.Is(err, context.DeadlineExceeded)
 		return rec
 	}
