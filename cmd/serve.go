@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,8 @@ IETF draft for that header. Point curl, a load tester or your own client at it.
   5xx       the strategy answered with an error, the database or the acquirer did not answer
 
 GET /healthz says whether PostgreSQL answers, and which tables these are. The acquirer is inside, and GET /ledger shows what it was told;
-with --acquirer it is a process of its own (idemlab acquirer).
+with --acquirer it is a process of its own (idemlab acquirer). Its ledger counts by the key, or by the header X-Idemlab-Intent where a
+client says with that which wish to pay a request belongs to; no strategy sees it.
 
 The tables are new and go with the service. On a server of yours --tables lets another service use the same ones, at the same time or in
 the place of one that was killed; the last one out drops them, unless --keep said otherwise.`,
@@ -174,12 +176,21 @@ func (a *app) acquirerOf(ctx context.Context, o serveOptions) world {
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if _, _, err := r.Rules(asked); err != nil {
-		a.say("warning: no acquirer answers at %s yet: start one with idemlab acquirer (%v)", o.acquirerURL, err)
+		a.say("warning: no acquirer answers at %s yet: start one with idemlab acquirer (%v)", hostOf(o.acquirerURL), err)
 	}
 	if o.strategy.WantsDedup {
 		a.say("%s makes its claims for an acquirer that moves money once for each key: start it with --acquirer-dedup", o.strategy.Name)
 	}
-	return world{of: r.For, where: o.acquirerURL, close: r.Close}
+	return world{of: r.For, where: hostOf(o.acquirerURL), close: r.Close}
+}
+
+// hostOf leaves out of a URL what may be a secret: a run's own acquirer has a token in its path.
+func hostOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "elsewhere"
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // beside puts the ledger of an acquirer that is inside next to the service, so that it can be looked at.

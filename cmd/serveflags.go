@@ -140,7 +140,7 @@ func (f *serveFlags) options(a *app, changed func(flag string) bool) (o serveOpt
 	o.syntax, o.cancelWithClient = service.KeySyntax(f.syntax), f.onHangUp == cancel
 	o.timeout, o.retryAfter = f.timeout, time.Second
 	if f.acquirer == "" {
-		o.retryAfter = max(o.retryAfter, o.acquirer.Latency.Mean())
+		o.retryAfter = min(max(o.retryAfter, o.acquirer.Latency.Mean()), time.Minute)
 	}
 	if o.timeout == 0 {
 		o.timeout = max(time.Minute, 10*o.acquirer.Latency.Mean())

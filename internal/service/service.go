@@ -8,6 +8,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"idemlab/internal/instance"
@@ -84,10 +86,24 @@ func Open(ctx context.Context, c Config) (_ *Service, err error) {
 	if s.inst, err = instance.Open(ctx, c.Instance); err != nil {
 		return nil, err
 	}
-	if err := s.inst.WarmUp(ctx); err != nil {
+	if err := warmUp(ctx, s.inst); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// mostWarmUps is how often a warm-up is begun. Another service may be at work on the same tables, and at SERIALIZABLE one of the two
+// is then refused, with nothing wrong.
+const mostWarmUps = 10
+
+func warmUp(ctx context.Context, inst *instance.Instance) error {
+	for try := 1; ; try++ {
+		err := inst.WarmUp(ctx)
+		var pg *pgconn.PgError
+		if try == mostWarmUps || !errors.As(err, &pg) || pg.Code != "40001" { // serialization_failure
+			return err
+		}
+	}
 }
 
 // openSide opens the small pool, at the server's own isolation level.

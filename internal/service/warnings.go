@@ -49,22 +49,28 @@ const (
 // neighbour says what a key looks like; "" where it looks like one. It guesses: 64 bits of chance are all that it can ask for, and
 // an order's number that is long and varied enough passes.
 func neighbour(key string) string {
-	switch {
-	case looksPersonal(key) != "":
-		return looksPersonal(key)
-	case bits(key) < leastBits:
+	if kind := looksPersonal(key); kind != "" {
+		return kind
+	}
+	if bits(key) < leastBits {
 		return easyKey
 	}
 	return ""
 }
 
+var (
+	email = regexp.MustCompile(`[^\s@/:]+@[^\s@/:]+\.[A-Za-z]{2,}`)
+	// A number as people write it, on its own: a UUID's digits are cut off by its letters, or of other lengths.
+	number = regexp.MustCompile(`(?:^|[^0-9A-Za-z.-])([0-9][0-9. -]*[0-9])(?:$|[^0-9A-Za-z.-])`)
+	marks  = strings.NewReplacer(".", "", "-", "", " ", "")
+)
+
 func looksPersonal(key string) string {
-	if regexp.MustCompile(`[^\s@/:]+@[^\s@/:]+\.[A-Za-z]{2,}`).MatchString(key) {
+	if email.MatchString(key) {
 		return emailKey
 	}
-	// Runs of digits as people write them, on their own: a UUID's are cut off by its letters, or of other lengths.
-	for _, run := range regexp.MustCompile(`(?:^|[^0-9A-Za-z.-])([0-9][0-9. -]*[0-9])(?:$|[^0-9A-Za-z.-])`).FindAllStringSubmatch(" "+key+" ", -1) {
-		digits := strings.NewReplacer(".", "", "-", "", " ", "").Replace(run[1])
+	for _, n := range number.FindAllStringSubmatch(key, -1) {
+		digits := marks.Replace(n[1])
 		switch {
 		case len(digits) == cpfDigits && isCPF(digits):
 			return cpfKey

@@ -1,13 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -21,6 +21,8 @@ type Server struct {
 	Cut func()
 	// Log receives what net/http complains of, such as a handler that panicked.
 	Log io.Writer
+
+	readLimit time.Duration // what a client gets to send its request; 0 is the default. For tests
 }
 
 // CutError says that requests were in flight when there was no more time for them: their clients learned nothing.
@@ -48,16 +50,13 @@ const (
 // or a *CutError when Grace was not enough for them. The listener is closed in any case.
 func (s Server) Run(ctx context.Context, l net.Listener) error {
 	var inFlight atomic.Int64
-	var handlers sync.WaitGroup
 	srv := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			handlers.Add(1)
 			inFlight.Add(1)
-			defer handlers.Done()
 			defer inFlight.Add(-1)
 			s.Handler.ServeHTTP(w, r)
 		}),
-		ReadHeaderTimeout: headerLimit, ReadTimeout: readLimit, IdleTimeout: idleLimit,
+		ReadHeaderTimeout: headerLimit, ReadTimeout: cmp.Or(s.readLimit, readLimit), IdleTimeout: idleLimit,
 		ErrorLog: log.New(s.Log, "", 0),
 	}
 	ended := make(chan error, 1)
@@ -79,24 +78,19 @@ func (s Server) Run(ctx context.Context, l net.Listener) error {
 		s.Cut()
 	}
 	_ = srv.Close() // closes what there is no more time for
-	await(&handlers, cutLimit)
+	awaitNone(&inFlight)
 	if cut.Requests == 0 {
 		return nil // connections on which nothing was being done
 	}
 	return cut
 }
 
-// await waits for the handlers, but not for ever: one that does not notice must not keep the process alive.
-func await(handlers *sync.WaitGroup, limit time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		handlers.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
+// awaitNone waits until no handler is at work, but not for ever: one that does not notice must not keep the process alive. It looks
+// again and again, because a request that was read just now may still begin, which a WaitGroup would not bear.
+func awaitNone(inFlight *atomic.Int64) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for limit := time.Now().Add(cutLimit); inFlight.Load() > 0 && time.Now().Before(limit); {
+		<-tick.C
 	}
 }

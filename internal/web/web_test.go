@@ -222,3 +222,60 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("%s, open %v", url, Open(l))
 	}
 }
+
+// A client gets so long to send its request, and the handler as long as it likes: the limit must not look like a client that hangs up.
+func TestTheLimitIsOnTheRequestAlone(t *testing.T) {
+	const limit = 400 * time.Millisecond
+	l, err := Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Server{Grace: time.Minute, Log: io.Discard, readLimit: limit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(io.Discard, r.Body)
+			read <- err
+			if err != nil {
+				return
+			}
+			select {
+			case <-r.Context().Done():
+				w.WriteHeader(http.StatusInternalServerError)
+			case <-time.After(2 * limit): // nothing is to happen, and that has no event
+				w.WriteHeader(http.StatusOK)
+			}
+		})}.Run(ctx, l)
+	}()
+	c := OnceClient(1)
+	r, err := Once(t.Context(), http.MethodPost, URL(l), []byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	c.CloseIdleConnections()
+	if err := <-read; err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("a slow handler: %d, body %v", resp.StatusCode, err)
+	}
+
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-read; err == nil {
+		t.Error("a body that does not come was waited for, and taken for whole")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
