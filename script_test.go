@@ -96,7 +96,7 @@ func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 		"document":        document,
 		"plain":           plain,
 		"xml":             strictXML,
-		"attempts":        func(ts *testscript.TestScript, _ bool, _ []string) { waitForAttempts(ts, cfg) },
+		"attempts":        func(ts *testscript.TestScript, _ bool, args []string) { waitForAttempts(ts, cfg, args) },
 		"needs":           needs,
 		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
@@ -203,13 +203,21 @@ func noSchemas(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
 	})
 }
 
-// attempts: waits until a race's attempts are in the database, and its acquirer has been called.
-func waitForAttempts(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
+// attempts [N]: waits until a race's attempts are in the database, and its acquirer has been called; with N, not before there are N
+// schemas: those of earlier races that were kept, and its own.
+func waitForAttempts(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []string) {
+	schemas := 1
+	if len(args) > 0 {
+		var err error
+		schemas, err = strconv.Atoi(args[0])
+		ts.Check(err)
+	}
 	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
 		for seen := false; !seen; {
 			ts.Check(conn.QueryRow(ctx, `
 				SELECT EXISTS (SELECT FROM pg_stat_activity
-				                WHERE datname = current_database() AND application_name LIKE 'idemlab% attempts' AND wait_event = 'transactionid')`).Scan(&seen))
+				                WHERE datname = current_database() AND application_name LIKE 'idemlab% attempts' AND wait_event = 'transactionid')
+				   AND (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'idemlab%') >= $1`, schemas).Scan(&seen))
 		}
 	})
 }
@@ -241,7 +249,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "explore", "verify", "mutate", "serve", "acquirer", "new-strategy", "strategies", "explain", "report", "version"} {
+	for _, name := range []string{"race", "sweep", "explore", "verify", "mutate", "serve", "acquirer", "new-strategy", "strategies", "explain", "report", "version"} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

@@ -3,6 +3,7 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 type outputFlags struct {
 	json    bool
 	out     string
-	unasked bool // out is where results go by default: what cannot be kept there is no failure
+	unasked bool                                    // out is where results go by default: what cannot be kept there is no failure
+	as      func(io.Writer, results.Document) error // how to print it, in place of a report
 }
 
 func (f *outputFlags) add(c *cobra.Command) {
@@ -53,17 +55,17 @@ func (a *app) put(f outputFlags, engine string, started time.Time, d results.Doc
 		case f.unasked:
 			a.say("not kept: %v", err)
 		default:
-			text := err.Error()
-			if d.Error != nil {
-				text = *d.Error + "\n" + text
-			}
-			d.Error, d.ExitCode = &text, worse(d.ExitCode, exitCouldNotRun)
+			d = withError(d, err)
 		}
 		a.code = d.ExitCode
 	}
 	a.printed = true
 	if f.json {
 		if err := d.Write(a.stdout); err != nil {
+			return err
+		}
+	} else if f.as != nil {
+		if err := f.as(a.stdout, d); err != nil {
 			return err
 		}
 	} else if err := report.Text(a.stdout, d, a.terminal(a.stdout)); err != nil {

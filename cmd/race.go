@@ -2,10 +2,7 @@ package cmd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +10,6 @@ import (
 	"idemlab/internal/race"
 	"idemlab/internal/server"
 	"idemlab/results"
-	"idemlab/scenarios"
 )
 
 func (a *app) race() *cobra.Command {
@@ -59,39 +55,17 @@ func (a *app) runRace(ctx context.Context, f raceFlags, options []race.Options) 
 	return a.put(f.output, "race", started, d)
 }
 
+// raceAll is one race for each strategy.
 func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) (runs []results.Run, skipped []results.Skipped, err error) {
-	first := options[0]
-	srv, err := server.Open(ctx, f.server.options(a, first.Instances*first.Pool+race.Overhead))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
-	options, skipped, err = able(a, srv, options, func(o race.Options) scenarios.Strategy { return o.Strategy })
-	if err != nil {
-		return nil, skipped, err
-	}
-
-	var done atomic.Int64
-	bar := a.progress(int64(len(options)*first.Intents*first.Rounds), &done)
-	defer bar.stop()
-	var errs []error
+	var jobs []job
 	for _, o := range options {
-		o.Done = &done
-		o.Kept = func(schema string) {
-			a.say("kept: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", schema, o.Scenario.Tables[0], schema)
-		}
-		bar.describe(o.Strategy.Name)
-		run, err := race.Run(ctx, srv, o)
-		run.Tool.Version, run.Settings.Schema = version, f.common.ddlFile
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", o.Strategy.Name, err))
-		}
-		runs = append(runs, run)
-		if ctx.Err() != nil || errors.Is(err, race.ErrServerLost) {
-			break
-		}
+		jobs = append(jobs, job{race: o, what: o.Strategy.Name})
 	}
-	return runs, skipped, errors.Join(errs...)
+	ran, skipped, err := a.raceEach(ctx, f, jobs)
+	for _, j := range ran {
+		runs = append(runs, j.run)
+	}
+	return runs, skipped, err
 }
 
 // document lays the runs together: one verdict, one exit code.

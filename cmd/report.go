@@ -26,6 +26,9 @@ func (a *app) report() *cobra.Command {
 			if format != "text" && format != "markdown" {
 				return usagef("--format=%s: say text or markdown", format)
 			}
+			if format == "markdown" && (len(a.maps) > 0 || a.details) {
+				return usagef("--show and --details are for the terminal: leave them out with --format markdown")
+			}
 			f, err := os.Open(args[0])
 			if err != nil {
 				return usagef("report: %w", err)
@@ -46,6 +49,7 @@ func (a *app) report() *cobra.Command {
 			return err
 		},
 	}
+	a.addMaps(c)
 	c.Flags().StringVar(&format, "format", "text", "text or markdown")
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -229,8 +228,13 @@ func (a *app) sayTold(acq *acquirer.Acquirer) {
 
 // countsInWords is "1 x 201, 49 x 409": the statuses in their order.
 func countsInWords(counts map[int]int64) string {
+	var statuses []int
+	for status := range counts {
+		statuses = append(statuses, status)
+	}
+	slices.Sort(statuses)
 	var words []string
-	for _, status := range slices.Sorted(maps.Keys(counts)) {
+	for _, status := range statuses {
 		words = append(words, fmt.Sprintf("%d x %d", counts[status], status))
 	}
 	if len(words) == 0 {

@@ -17,7 +17,7 @@ const defaultWidth = 120
 
 // terminal says how a report on w may look: in colour only on a terminal, unless told otherwise.
 func (a *app) terminal(w io.Writer) report.Style {
-	style := report.Style{Width: defaultWidth}
+	style := report.Style{Width: defaultWidth, Maps: a.maps, Details: a.details}
 	if cols, err := strconv.Atoi(a.env("COLUMNS")); err == nil && cols > 0 {
 		style.Width = cols
 	}

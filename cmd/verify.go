@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -206,15 +205,6 @@ func shownElsewhere(runs []results.Run) {
 // through says whether the run looked at all that it was meant to.
 func through(r results.Run) bool { return r.Explore == nil || r.Explore.Coverage == "exhaustive" }
 
-// writeJUnit writes to a temporary file and renames it, so that no half of one is ever read.
-func writeJUnit(path string, d results.Document) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".junit-*")
-	if err != nil {
-		return fmt.Errorf("write JUnit: %w", err)
-	}
-	defer os.Remove(tmp.Name()) // after the rename there is nothing of that name
-	if err := errors.Join(report.JUnit(tmp, d), tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return fmt.Errorf("write JUnit: %w", err)
-	}
-	return os.Rename(tmp.Name(), path)
+func writeJUnit(path string, d results.Document) error {
+	return writeWhole(path, func(w io.Writer) error { return report.JUnit(w, d) })
 }

@@ -49,6 +49,7 @@ type Document struct {
 	Runs     []Run   `json:"runs"`
 	// Skipped are strategies that this server cannot run, which says nothing about them.
 	Skipped []Skipped `json:"skipped,omitempty"`
+	Sweep   *Sweep    `json:"sweep,omitempty"` // how the runs lie on a grid, where they do
 }
 
 // Skipped is a strategy that was asked for and not run.
@@ -79,11 +80,13 @@ type Run struct {
 	SQLStates map[string]int `json:"sqlstates,omitzero"`
 	Followups *Followups     `json:"followups,omitempty"`
 	Rounds    []Round        `json:"rounds,omitempty"`
+	RacingMS  *float64       `json:"racing_ms,omitempty"` // from first attempt let go to last answer, summed over the intents
 	Overlap   *Overlap       `json:"overlap,omitempty"`
 	Waits     *Waits         `json:"waits,omitempty"`
 	Latency   *Latency       `json:"latency,omitempty"`
 	Explore   *Explore       `json:"explore,omitempty"`
 	Load      *Load          `json:"load,omitempty"`
+	Bystander *Bystander     `json:"bystander,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`
@@ -136,6 +139,7 @@ type Control struct {
 	Strategy      string `json:"strategy"`
 	*ForcedCharge        // where money moves at the acquirer
 	Anomaly       string `json:"anomaly,omitempty"` // elsewhere: the worst that the control was caught at
+	Shared        bool   `json:"shared,omitempty"`  // forced once for several runs of the command, before the first of them
 }
 
 // ForcedCharge is what the acquirer was told under force.
@@ -192,7 +196,13 @@ type OtherCharges struct {
 
 // Round is one pass over the intents.
 type Round struct {
-	Intents              int `json:"intents"`
+	Intents         int  `json:"intents"`
+	*RoundCharges        // absent in scenarios without an acquirer
+	IntentsViolated *int `json:"intents_violated,omitempty"` // in which an anomaly was found that counts; absent in older documents
+}
+
+// RoundCharges are what the acquirer did in a round.
+type RoundCharges struct {
 	Captures             int `json:"captures"`
 	DuplicateCaptures    int `json:"duplicate_captures"`
 	IntentsDoubleCharged int `json:"intents_double_charged"`

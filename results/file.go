@@ -81,6 +81,9 @@ func Read(r io.Reader) (Document, error) {
 	case !slices.Contains([]Verdict{Held, Violated, Inconclusive}, d.Verdict):
 		return Document{}, fmt.Errorf("read result: %q is no verdict", d.Verdict)
 	}
+	if err := d.Sweep.check(len(d.Runs)); err != nil {
+		return Document{}, fmt.Errorf("read result: %w", err)
+	}
 	return d, printable(text)
 }
 

@@ -192,3 +192,17 @@ func compile(t *testing.T) *jsonschema.Schema {
 	}
 	return schema
 }
+
+// A sweep whose cells are no runs of the document is refused: reports look them up.
+func TestReadRefusesCellsThatAreNoRuns(t *testing.T) {
+	for cell, ok := range map[int]bool{0: true, 1: true, 2: false, -1: false} {
+		d := Document{Format: Format, Verdict: Held, Runs: []Run{{}, {}}, Sweep: &Sweep{X: Axis{Name: "pool", Values: []string{"1"}}, Cells: []SweepCell{{Run: cell}}}}
+		var b bytes.Buffer
+		if err := d.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(&b); (err == nil) != ok {
+			t.Errorf("cell of run %d: %v", cell, err)
+		}
+	}
+}

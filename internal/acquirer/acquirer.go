@@ -30,16 +30,17 @@ type Acquirer struct {
 	opts Options
 	file *ledgerFile // where the ledger outlives the process; nil where it does not
 
-	mu     sync.Mutex
-	ledger []Entry
-	byKey  map[string]int // key → position of its first entry, for Find
-	gate   *Gate
-	faults faults
+	mu      sync.Mutex
+	told    int                // captures asked for, settled ones included
+	intents map[string][]Entry // the ledger, by intent
+	byKey   map[string]Entry   // each key's first entry, for Find
+	gate    *Gate
+	faults  faults
 }
 
 // New makes an acquirer with an empty ledger, which ends with the process.
 func New(o Options) *Acquirer {
-	return &Acquirer{opts: o, byKey: map[string]int{}}
+	return &Acquirer{opts: o, intents: map[string][]Entry{}, byKey: map[string]Entry{}}
 }
 
 // Open makes an acquirer whose ledger is a file: what it holds already is the acquirer's past, and each capture is on disk before it is
@@ -103,7 +104,7 @@ func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charg
 	case ErrorBefore:
 		return scenarios.Receipt{}, errServer
 	}
-	n, receipt, gate, err := a.record(intent, c, rule.Fault == Decline)
+	e, gate, err := a.record(intent, c, rule.Fault == Decline)
 	if err != nil {
 		return scenarios.Receipt{}, err
 	}
@@ -112,7 +113,7 @@ func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charg
 			return scenarios.Receipt{}, fmt.Errorf("held at the gate: %w", err)
 		}
 	}
-	if err := sleep(ctx, a.opts.Latency.sample(rand.New(rand.NewPCG(a.opts.Seed, uint64(n))))+rule.delay()); err != nil {
+	if err := sleep(ctx, a.opts.Latency.sample(a.opts.Seed, uint64(e.Number))+rule.delay()); err != nil {
 		return scenarios.Receipt{}, err
 	}
 	switch rule.Fault {
@@ -121,7 +122,7 @@ func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charg
 	case ErrorAfter:
 		return scenarios.Receipt{}, errServer
 	}
-	return receipt, nil
+	return e.Receipt, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -139,10 +140,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // record enters the capture into the ledger, and returns when it is where it would survive. An error says that it is not.
-func (a *Acquirer) record(intent string, c scenarios.Charge, refuse bool) (n int, r scenarios.Receipt, gate *Gate, err error) {
+func (a *Acquirer) record(intent string, c scenarios.Charge, refuse bool) (e Entry, gate *Gate, err error) {
 	a.mu.Lock()
-	e := a.decide(intent, c, refuse)
-	n, gate = a.enter(e), a.gate
+	e, gate = a.decide(intent, c, refuse), a.gate
+	a.enter(e)
 	var written int64
 	if a.file != nil {
 		written, err = a.file.write(e) // under the lock, so that the file has the ledger's order
@@ -151,41 +152,38 @@ func (a *Acquirer) record(intent string, c scenarios.Charge, refuse bool) (n int
 	if err == nil && a.file != nil {
 		err = a.file.sync(written)
 	}
-	return n, e.Receipt, gate, err
+	return e, gate, err
 }
 
 // decide says what becomes of a capture, as the ledger stands. The caller holds the lock.
 func (a *Acquirer) decide(intent string, c scenarios.Charge, refuse bool) Entry {
-	e := Entry{Intent: intent, Charge: c, At: time.Now()}
-	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", len(a.ledger)+1), Approved: !refuse && !a.declines(intent)}
+	e := Entry{Number: a.told + 1, Intent: intent, Charge: c, At: time.Now()}
+	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", e.Number), Approved: !refuse && !a.declines(intent)}
 	first, known := a.byKey[c.Key]
 	switch {
 	case !known || !a.opts.Dedup:
-	case a.ledger[first].Charge == c:
-		e.Receipt, e.Repeat = a.ledger[first].Receipt, true
+	case first.Charge == c:
+		e.Receipt, e.Repeat = first.Receipt, true
 	default:
 		e.Receipt.Approved = false
 	}
 	return e
 }
 
-// enter appends to the ledger and returns the entry's number, from 1. The caller holds the lock, or is alone.
-func (a *Acquirer) enter(e Entry) int {
+// enter appends to the ledger. The caller holds the lock, or is alone.
+func (a *Acquirer) enter(e Entry) {
+	a.told = e.Number
 	if _, known := a.byKey[e.Charge.Key]; !known {
-		a.byKey[e.Charge.Key] = len(a.ledger)
+		a.byKey[e.Charge.Key] = e
 	}
-	a.ledger = append(a.ledger, e)
-	return len(a.ledger)
+	a.intents[e.Intent] = append(a.intents[e.Intent], e)
 }
 
 func (a *Acquirer) find(key string) (scenarios.Receipt, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i, ok := a.byKey[key]
-	if !ok {
-		return scenarios.Receipt{}, false
-	}
-	return a.ledger[i].Receipt, true
+	e, ok := a.byKey[key]
+	return e.Receipt, ok
 }
 
 // declines decides by intent and seed, not by order of arrival: a card without funds is refused to each of its attempts, and

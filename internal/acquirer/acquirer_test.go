@@ -193,3 +193,31 @@ func TestRemoteIsTheSameAcquirer(t *testing.T) {
 		t.Errorf("%d entries in the ledger, want 1", n)
 	}
 }
+
+// What is settled is forgotten, and only that: an intent that is still open keeps its entries and its key.
+func TestSettledAccountsAreForgotten(t *testing.T) {
+	a := New(Options{Dedup: true})
+	charge := func(intent, key string) {
+		t.Helper()
+		if _, err := a.For(intent).Capture(t.Context(), scenarios.Charge{Key: key, AmountCents: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	charge("one", "k1")
+	charge("one", "k1")
+	charge("two", "k2")
+	if c := a.Settle("one"); c.Requests != 2 || c.Captures != 1 || c.Repeats != 1 || c.CapturedCents != 100 {
+		t.Errorf("settled: %+v", c)
+	}
+	if l := a.Ledger(); len(l) != 1 || l[0].Intent != "two" || l[0].Number != 3 {
+		t.Errorf("left: %+v", l)
+	}
+	for key, want := range map[string]bool{"k1": false, "k2": true} {
+		if _, found, _ := a.For("").Find(t.Context(), key); found != want {
+			t.Errorf("find %s: %v", key, found)
+		}
+	}
+	if c := a.Settle("one"); c != (Count{}) {
+		t.Errorf("settled twice: %+v", c)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 // Entry is one capture that the acquirer was told to make.
 type Entry struct {
+	Number  int    // from 1, in order of arrival
 	Intent  string // as the engine bound it: right even where the key or the order is wrong
 	Charge  scenarios.Charge
 	Receipt scenarios.Receipt
@@ -20,7 +21,12 @@ type Entry struct {
 func (a *Acquirer) Ledger() []Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.ledger)
+	var all []Entry
+	for _, entries := range a.intents {
+		all = append(all, entries...)
+	}
+	slices.SortFunc(all, func(x, y Entry) int { return x.Number - y.Number })
+	return all
 }
 
 // Count is what the ledger says of one intent.
@@ -33,13 +39,47 @@ type Count struct {
 }
 
 // Counts adds the ledger up by intent.
-func (a *Acquirer) Counts() map[string]Count { return CountsOf(a.Ledger()) }
+func (a *Acquirer) Counts() map[string]Count {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := make(map[string]Count, len(a.intents))
+	for intent, entries := range a.intents {
+		counts[intent] = count(entries)
+	}
+	return counts
+}
 
-// CountsOf adds entries up by intent.
+// CountsOf adds a ledger up by intent.
 func CountsOf(ledger []Entry) map[string]Count {
-	counts := map[string]Count{}
+	intents := map[string][]Entry{}
 	for _, e := range ledger {
-		c := counts[e.Intent]
+		intents[e.Intent] = append(intents[e.Intent], e)
+	}
+	counts := make(map[string]Count, len(intents))
+	for intent, entries := range intents {
+		counts[intent] = count(entries)
+	}
+	return counts
+}
+
+// Settle closes the account of an intent that nobody will try again, and returns what it came to. The entries are forgotten, and
+// so are their keys: a ledger that is settled as it goes does not grow. A ledger's file keeps them.
+func (a *Acquirer) Settle(intent string) Count {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entries := a.intents[intent]
+	for _, e := range entries {
+		if a.byKey[e.Charge.Key].Intent == intent {
+			delete(a.byKey, e.Charge.Key)
+		}
+	}
+	delete(a.intents, intent)
+	delete(a.faults.asked, intent)
+	return count(entries)
+}
+
+func count(entries []Entry) (c Count) {
+	for _, e := range entries {
 		c.Requests++
 		switch {
 		case e.Repeat:
@@ -50,7 +90,6 @@ func CountsOf(ledger []Entry) map[string]Count {
 		default:
 			c.Declines++
 		}
-		counts[e.Intent] = c
 	}
-	return counts
+	return c
 }

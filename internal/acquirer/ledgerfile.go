@@ -70,8 +70,8 @@ func readLedger(r io.Reader) (entries []Entry, whole int64, err error) {
 		}
 		var e entryJSON
 		err = strict(line, &e)
-		if err == nil && e.Receipt == "" {
-			err = errors.New("there is no receipt")
+		if n := len(entries) + 1; err == nil && e.Number != n {
+			err = fmt.Errorf("its number is %d", e.Number)
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("line %d is no entry of a ledger (name a file that this command wrote, or a new one): %w", len(entries)+1, err)

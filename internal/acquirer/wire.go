@@ -36,6 +36,7 @@ type findReply struct {
 
 // entryJSON is an entry of GET /ledger, and a line of the ledger's file.
 type entryJSON struct {
+	Number      int       `json:"number"`
 	At          time.Time `json:"at"`
 	Intent      string    `json:"intent"`
 	Key         string    `json:"key"`
@@ -65,12 +66,12 @@ type rulesJSON struct {
 }
 
 func jsonOf(e Entry) entryJSON {
-	return entryJSON{e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat}
+	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat}
 }
 
 func (e entryJSON) entry() Entry {
 	return Entry{
-		Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents},
+		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents},
 		Receipt: scenarios.Receipt{ID: e.Receipt, Approved: e.Approved}, At: e.At, Repeat: e.Repeat,
 	}
 }

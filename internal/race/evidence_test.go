@@ -130,12 +130,52 @@ func TestCountsAreOfEachRoundAndInCents(t *testing.T) {
 	if c.CapturedCents != 100+3*amountCents+amountCents+1 || c.OwedCents != 3*amountCents {
 		t.Errorf("taken %d cents, owed %d", c.CapturedCents, c.OwedCents)
 	}
-	want := []results.Round{
-		{Intents: 2, Captures: 4, DuplicateCaptures: 2, IntentsDoubleCharged: 1},
-		{Intents: 2, Captures: 2, DuplicateCaptures: 1, IntentsDoubleCharged: 1},
+	want := []results.RoundCharges{
+		{Captures: 4, DuplicateCaptures: 2, IntentsDoubleCharged: 1},
+		{Captures: 2, DuplicateCaptures: 1, IntentsDoubleCharged: 1},
 	}
-	if len(rounds) != 2 || rounds[0] != want[0] || rounds[1] != want[1] {
-		t.Errorf("rounds %+v, want %+v", rounds, want)
+	for i, r := range rounds {
+		if len(rounds) != 2 || r.Intents != 2 || *r.RoundCharges != want[i] {
+			t.Errorf("round %d of %d: %+v, %+v", i+1, len(rounds), r, r.RoundCharges)
+		}
+	}
+}
+
+// An intent went wrong once, however many anomalies it had, and not at all where none of them counts.
+func TestRoundsCountIntentsThatWentWrong(t *testing.T) {
+	ev := &evidence{}
+	run := results.Run{Rounds: make([]results.Round, 3)}
+	for i, found := range [][]results.Anomaly{
+		{{Kind: "double_charge", Judged: true}, {Kind: "divergent_answers", Judged: true}},
+		{{Kind: "orphan"}, {Kind: "double_charge", Judged: true}},
+		{{Kind: "orphan"}},
+		nil,
+	} {
+		it := newIntent(1, i+1, i/2)
+		ev.intents = append(ev.intents, outcome{intent: it})
+		for _, a := range found {
+			a.Intent = it.req.Key
+			run.Anomalies = append(run.Anomalies, a)
+		}
+	}
+	markRounds(&run, ev)
+	for i, want := range []int{2, 0, 0} { // the third was never begun
+		if got := run.Rounds[i].IntentsViolated; got == nil || *got != want {
+			t.Errorf("round %d: %v, want %d", i+1, got, want)
+		}
+	}
+}
+
+// Attempts race from the first that is let go to the last that is answered, whoever that is; between two intents nobody races.
+func TestRacingLeavesThePausesOut(t *testing.T) {
+	at := func(ms int) time.Time { return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond) }
+	got := racing([]outcome{
+		{attempts: []instance.Record{{Called: at(2), Answered: at(9)}, {Called: at(1), Answered: at(11)}, {Called: at(3), Answered: at(4)}}},
+		{},
+		{attempts: []instance.Record{{Called: at(100), Answered: at(105)}}},
+	})
+	if want := 15 * time.Millisecond; got != want {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -24,6 +24,8 @@ func (ev *evidence) fill(run *results.Run) {
 		f := ev.followups()
 		run.Followups = &f
 	}
+	r := results.MS(racing(ev.intents))
+	run.RacingMS = &r
 	o := overlap(ev.intents)
 	run.Overlap = &o
 	w := ev.waits()
@@ -35,9 +37,10 @@ func (ev *evidence) fill(run *results.Run) {
 
 func (ev *evidence) count() (results.Counts, []results.Round) {
 	var c results.Counts
-	s := ev.options.Scenario
+	s, rounds := ev.options.Scenario, make([]results.Round, ev.options.Rounds)
 	for _, out := range ev.intents {
 		c.Intents++
+		rounds[out.round].Intents++
 		c.Attempts += len(out.attempts)
 		if s.Measure == nil || ev.rows == nil {
 			continue
@@ -50,16 +53,18 @@ func (ev *evidence) count() (results.Counts, []results.Round) {
 		}
 	}
 	if !s.Acquirer {
-		return c, nil
+		return c, rounds
 	}
-	charged, counts, rounds := ev.acquirerCounts()
+	charged, counts := ev.acquirerCounts(rounds)
 	c.IntentsCharged, c.AcquirerCounts = &charged, &counts
 	return c, rounds
 }
 
-// acquirerCounts compares what the acquirer was told with what the table says.
-func (ev *evidence) acquirerCounts() (charged int, c results.AcquirerCounts, rounds []results.Round) {
-	rounds = make([]results.Round, ev.options.Rounds)
+// acquirerCounts compares what the acquirer was told with what the table says, and books it on the rounds.
+func (ev *evidence) acquirerCounts(rounds []results.Round) (charged int, c results.AcquirerCounts) {
+	for i := range rounds {
+		rounds[i].RoundCharges = &results.RoundCharges{}
+	}
 	var rows, duplicateRows, orphans, withoutRecord int
 	for _, out := range ev.intents {
 		l, r := ev.ledger[out.req.Key], &rounds[out.round]
@@ -73,7 +78,6 @@ func (ev *evidence) acquirerCounts() (charged int, c results.AcquirerCounts, rou
 			charged++
 			c.OwedCents += out.req.AmountCents
 		}
-		r.Intents++
 		r.Captures += l.Captures
 		r.DuplicateCaptures += duplicates
 		if duplicates > 0 {
@@ -97,7 +101,7 @@ func (ev *evidence) acquirerCounts() (charged int, c results.AcquirerCounts, rou
 	if ev.rows != nil { // what could not be read is absent, not zero
 		c.Rows, c.DuplicateRows, c.Orphans, c.ChargedWithoutRecord = &rows, &duplicateRows, &orphans, &withoutRecord
 	}
-	return charged, c, rounds
+	return charged, c
 }
 
 func (ev *evidence) answers() (kinds, states map[string]int) {

@@ -57,3 +57,24 @@ func skew(records []instance.Record) time.Duration {
 	byCall := func(a, b instance.Record) int { return a.Called.Compare(b.Called) }
 	return slices.MaxFunc(records, byCall).Called.Sub(slices.MinFunc(records, byCall).Called)
 }
+
+// racing is the time in which attempts were under way, from the first that left the gate to the last that was answered, without the
+// pauses from one intent to the next.
+func racing(intents []outcome) (total time.Duration) {
+	for _, out := range intents {
+		if len(out.attempts) == 0 {
+			continue
+		}
+		first, last := out.attempts[0].Called, out.attempts[0].Answered
+		for _, r := range out.attempts {
+			if r.Called.Before(first) {
+				first = r.Called
+			}
+			if r.Answered.After(last) {
+				last = r.Answered
+			}
+		}
+		total += last.Sub(first)
+	}
+	return total
+}

@@ -48,6 +48,9 @@ type Options struct {
 
 	// Child is the command line that makes this program answer as one more instance (ServeInstance). Needed for Instances > 1.
 	Child []string
+	// Controls remembers the controls of races that were run before on the same server, so that one is enough for all of a kind.
+	// With it every race has one, since it costs nothing. Optional: without it each race forces its own, where it wants one.
+	Controls *Controls
 	// Done counts intents that have ended, for whoever shows progress. Optional.
 	Done *atomic.Int64
 	// Kept is told the name of the schema that Keep left behind. Optional.
@@ -74,8 +77,8 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	defer func() { run.DurationMS = results.MS(time.Since(started)) }()
 
 	never, shows := o.Strategy.Judged(o.hazard(), o.Isolation)
-	if wantsControl(o.Expect, never, shows) {
-		control, err := Control(ctx, srv, o)
+	if o.Controls != nil || wantsControl(o.Expect, never, shows) {
+		control, err := o.Controls.force(ctx, srv, o)
 		if err != nil {
 			return stopped(ctx, run, fmt.Errorf("control: %w", err))
 		}

@@ -94,7 +94,7 @@ func TestCheckThenActDoubleChargesEveryIntent(t *testing.T) {
 		c.OwedCents != 6*amountCents || c.CapturedCents != int64(c.Captures)*amountCents {
 		t.Errorf("the sums do not agree: %+v, %v", c, r.Answers)
 	}
-	var rounds results.Round
+	var rounds results.RoundCharges
 	for _, x := range r.Rounds {
 		rounds.Captures += x.Captures
 		rounds.IntentsDoubleCharged += x.IntentsDoubleCharged

@@ -34,8 +34,13 @@ func TestDebitBothWays(t *testing.T) {
 // What is no part of a scenario is absent from its document, not zero.
 func nothingOfTheAcquirer(t *testing.T, r results.Run) {
 	t.Helper()
-	if r.Counts.AcquirerCounts != nil || r.Counts.IntentsCharged != nil || r.Settings.AcquirerSettings != nil || r.Followups != nil || r.Rounds != nil {
+	if r.Counts.AcquirerCounts != nil || r.Counts.IntentsCharged != nil || r.Settings.AcquirerSettings != nil || r.Followups != nil {
 		t.Errorf("counts %+v, settings %+v, follow-ups %v", r.Counts, r.Settings, r.Followups)
+	}
+	for i, round := range r.Rounds {
+		if round.RoundCharges != nil || round.Intents == 0 || *round.IntentsViolated > round.Intents {
+			t.Errorf("round %d: %+v", i+1, round)
+		}
 	}
 	if r.Control != nil && r.Control.ForcedCharge != nil {
 		t.Errorf("control %+v", r.Control)

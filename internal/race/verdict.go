@@ -25,6 +25,23 @@ func verdict(run *results.Run, o Options, never, shows []scenarios.Anomaly, ev *
 	for i := range run.Anomalies {
 		run.Anomalies[i].Judged = j.Judged(scenarios.Anomaly(run.Anomalies[i].Kind))
 	}
+	markRounds(run, ev)
+}
+
+// markRounds counts, in each round, the intents in which an anomaly was found that counts.
+func markRounds(run *results.Run, ev *evidence) {
+	violated := map[string]bool{}
+	for _, a := range run.Anomalies {
+		violated[a.Intent] = violated[a.Intent] || a.Judged
+	}
+	for i := range run.Rounds {
+		run.Rounds[i].IntentsViolated = new(int)
+	}
+	for _, out := range ev.intents {
+		if violated[out.req.Key] {
+			*run.Rounds[out.round].IntentsViolated++
+		}
+	}
 }
 
 // doubt says why finding nothing would prove nothing. Fewer than half of the intents overlapped is as good as no race: the

@@ -39,6 +39,9 @@ func fields(r results.Run) []field {
 	if r.Engine == "explore" {
 		return exploreFields(r)
 	}
+	if r.Load != nil {
+		return loadFields(r)
+	}
 	if !acquires(r) {
 		return measuredFields(r)
 	}

@@ -2,8 +2,9 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strconv"
+
+	"idemlab/internal/stat"
 )
 
 // thousands writes 12345 as 12,345.
@@ -28,6 +29,6 @@ func reais(cents int64) string {
 	return fmt.Sprintf("%sR$ %s.%02d", sign, thousands(cents/100), cents%100)
 }
 
-// upper95 is the largest share of intents that could be double-charged with 0 seen in n, with 95 % confidence: the exact bound
-// 1 - 0.05^(1/n), near 3/n. Attempts of one intent are not independent; intents, raced one after another, are what is counted.
-func upper95(n int) float64 { return 1 - math.Pow(0.05, 1/float64(n)) }
+// upper95 is the largest share of intents that could be double-charged with 0 seen in n, with 95 % confidence. Attempts of one
+// intent are not independent; intents, raced one after another, are what is counted.
+func upper95(n int) float64 { return stat.NoneBound(n) }

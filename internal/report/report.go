@@ -16,6 +16,9 @@ type Style struct {
 	Width int // columns; under Narrow there is no table
 	Color bool
 	ASCII bool // no signs beyond ASCII in pictures
+
+	Maps    []string // of a sweep: those to draw, of Maps(); none is the first
+	Details bool     // of a sweep: every cell's figures, too
 }
 
 // Narrow is the width under which runs are listed one below the other.
@@ -30,6 +33,13 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
+	if isSweep(d) {
+		if err := sweep(&b, d, s); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	if isGrid(d) {
 		gridHeading(&b, d.Runs[0])
 		if err := grid(&b, d, s); err != nil {
@@ -38,7 +48,11 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	if len(d.Runs) > 0 {
+	if isBystander(d) {
+		if err := bystander(&b, d, s); err != nil {
+			return err
+		}
+	} else if len(d.Runs) > 0 {
 		heading(&b, d.Runs[0])
 		if err := body(&b, d.Runs, s); err != nil {
 			return err
@@ -46,6 +60,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		if err := pictures(&b, d.Runs, s); err != nil {
 			return err
 		}
+		autopsy(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	if d.Error != nil {
@@ -60,10 +75,17 @@ func Text(w io.Writer, d results.Document, s Style) error {
 func heading(b *strings.Builder, r results.Run) {
 	if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
+	} else if r.Load != nil {
+		loadHeading(b, r, r.Load.Settings)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
 	}
+	place(b, r)
+}
+
+// place is where it was measured.
+func place(b *strings.Builder, r results.Run) {
 	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
 	if r.Server.NotDurable != "" {
 		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)
