@@ -96,11 +96,13 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 	return map[string]command{
+		"address":         address,
 		"exits":           exits,
 		"document":        document,
 		"plain":           plain,
 		"xml":             strictXML,
 		"attempts":        func(ts *testscript.TestScript, _ bool, args []string) { waitForAttempts(ts, cfg, args) },
+		"needs":           needs,
 		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
 		"sql":             func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
@@ -120,6 +122,30 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d\nstdout:\n%s\nstderr:\n%s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// address FILE NAME: waits until a command that serves has said in FILE where, and puts the URL into NAME and host and port
+// into NAME_ADDR.
+func address(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // a file cannot be waited for
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if url, rest, whole := strings.Cut(string(text), "\n"); err == nil && whole {
+			if !strings.HasPrefix(url, "http://127.0.0.1:") || rest != "" {
+				ts.Fatalf("%s says %q", args[0], text)
+			}
+			ts.Setenv(args[1], url)
+			ts.Setenv(args[1]+"_ADDR", strings.TrimPrefix(url, "http://"))
+			return
+		}
+	}
+	ts.Fatalf("%s says no address", args[0])
+}
+
+// needs PROGRAM HOW…: it is installed. Where it is not, the script fails and says how to get it: to skip would prove nothing.
+func needs(ts *testscript.TestScript, _ bool, args []string) {
+	if _, err := exec.LookPath(args[0]); err != nil {
+		ts.Fatalf("%s is missing: %s", args[0], strings.Join(args[1:], " "))
 	}
 }
 
@@ -228,7 +254,10 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "sweep", "explore", "verify", "mutate", "new-strategy", "strategies", "explain", "report", "compare", "version"} {
+	for _, name := range []string{
+		"race", "sweep", "load", "bystander", "explore", "verify", "mutate", "serve", "acquirer", "new-strategy", "strategies", "explain", "report",
+		"compare", "version",
+	} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

@@ -48,7 +48,7 @@ func (f *commonFlags) add(c *cobra.Command) {
 }
 
 func (f *commonFlags) common(a *app) (common, error) {
-	c := common{expect: check.Expectation(f.expect), ddl: a.schema, seed: f.seed}
+	c := common{expect: check.Expectation(f.expect), seed: f.seed}
 	var err error
 	if c.isolation, err = isolationOf(f.isolation); err != nil {
 		return c, err
@@ -56,15 +56,23 @@ func (f *commonFlags) common(a *app) (common, error) {
 	if !slices.Contains(expectations(), f.expect) {
 		return c, usagef("--expect=%s: say claim, held or violated", f.expect)
 	}
-	if f.ddlFile != "" {
-		text, err := os.ReadFile(f.ddlFile)
-		if err != nil {
-			return c, usagef("--schema: %w", err)
-		}
-		c.ddl = strings.TrimPrefix(string(text), "\ufeff") // a byte order mark, as some editors write it
+	if c.ddl, err = ddlOf(a.schema, f.ddlFile); err != nil {
+		return c, err
 	}
 	c.strategies, err = strategiesOf(f.strategies)
 	return c, err
+}
+
+// ddlOf is the text that makes the tables: the file's, where one is named.
+func ddlOf(embedded, file string) (string, error) {
+	if file == "" {
+		return embedded, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", usagef("--schema: %w", err)
+	}
+	return strings.TrimPrefix(string(text), "\ufeff"), nil // a byte order mark, as some editors write it
 }
 
 // oneScenario refuses strategies of several scenarios: their figures have nothing in common to stand side by side.

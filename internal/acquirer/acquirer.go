@@ -1,14 +1,14 @@
 // Package acquirer is the outside world: it moves the money, keeps its own ledger apart from the database under test, and no
-// rollback undoes what it did. It takes its time (Latency), says no to a share of the intents, and has a gate that can hold
-// its answers until told.
+// rollback undoes what it did. It takes its time (Latency), says no to a share of the intents, fails as networks and servers fail
+// (Rule), and has a gate that can hold its answers until told. It may be in this process, or listen for others.
 package acquirer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,102 +28,59 @@ type Options struct {
 // Acquirer is safe for concurrent use.
 type Acquirer struct {
 	opts Options
+	file *ledgerFile // where the ledger outlives the process; nil where it does not
 
 	mu      sync.Mutex
 	told    int                // captures asked for, settled ones included
 	intents map[string][]Entry // the ledger, by intent
 	byKey   map[string]Entry   // each key's first entry, for Find
 	gate    *Gate
+	faults  faults
 }
 
-// Entry is one capture that the acquirer was told to make.
-type Entry struct {
-	Number  int    // from 1, in order of arrival
-	Intent  string // as the engine bound it: right even where the key or the order is wrong
-	Charge  scenarios.Charge
-	Receipt scenarios.Receipt
-	At      time.Time // when the request arrived, which is when the money moved
-	Repeat  bool      // a known key (Options.Dedup): no money moved again
-}
-
-// New makes an acquirer with an empty ledger.
+// New makes an acquirer with an empty ledger, which ends with the process.
 func New(o Options) *Acquirer {
 	return &Acquirer{opts: o, intents: map[string][]Entry{}, byKey: map[string]Entry{}}
 }
 
+// Open makes an acquirer whose ledger is a file: what it holds already is the acquirer's past, and each capture is on disk before it is
+// answered. Close gives the file back. notes say what had to be done to it.
+func Open(o Options, path string) (a *Acquirer, notes []string, err error) {
+	a = New(o)
+	file, entries, notes, err := openLedger(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the ledger %s: %w", path, err)
+	}
+	a.file = file
+	for _, e := range entries {
+		a.enter(e)
+	}
+	return a, notes, nil
+}
+
+// Close gives the ledger's file back. Without one there is nothing to do.
+func (a *Acquirer) Close() error {
+	if a.file == nil {
+		return nil
+	}
+	return a.file.close()
+}
+
 // For binds an acquirer to an intent, so that the ledger knows whose money moved whatever key the strategy sends.
 func (a *Acquirer) For(intent string) scenarios.Acquirer { return bound{a, intent} }
-
-// Ledger returns a copy of all entries, in order of arrival.
-func (a *Acquirer) Ledger() []Entry {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []Entry
-	for _, entries := range a.intents {
-		all = append(all, entries...)
-	}
-	slices.SortFunc(all, func(x, y Entry) int { return x.Number - y.Number })
-	return all
-}
-
-// Count is what the ledger says of one intent.
-type Count struct {
-	Requests      int // told
-	Captures      int // money moved
-	Declines      int // refused
-	Repeats       int // known keys, answered from the ledger
-	CapturedCents int64
-}
-
-// Counts adds the ledger up by intent.
-func (a *Acquirer) Counts() map[string]Count {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	counts := make(map[string]Count, len(a.intents))
-	for intent, entries := range a.intents {
-		counts[intent] = count(entries)
-	}
-	return counts
-}
-
-// Settle closes the account of an intent that nobody will try again, and returns what it came to. The entries are forgotten, and
-// so are their keys: a ledger that is settled as it goes does not grow.
-func (a *Acquirer) Settle(intent string) Count {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	entries := a.intents[intent]
-	for _, e := range entries {
-		if a.byKey[e.Charge.Key].Intent == intent {
-			delete(a.byKey, e.Charge.Key)
-		}
-	}
-	delete(a.intents, intent)
-	return count(entries)
-}
-
-func count(entries []Entry) (c Count) {
-	for _, e := range entries {
-		c.Requests++
-		switch {
-		case e.Repeat:
-			c.Repeats++
-		case e.Receipt.Approved:
-			c.Captures++
-			c.CapturedCents += e.Charge.AmountCents
-		default:
-			c.Declines++
-		}
-	}
-	return c
-}
 
 type bound struct {
 	a      *Acquirer
 	intent string
 }
 
+// Capture tells a caller in this process what it would learn over a network: a receipt, or nothing.
 func (b bound) Capture(ctx context.Context, c scenarios.Charge) (scenarios.Receipt, error) {
-	return b.a.capture(ctx, b.intent, c)
+	r, err := b.a.capture(ctx, b.intent, c)
+	if err != nil {
+		return scenarios.Receipt{}, fmt.Errorf("%w: %v", scenarios.ErrOutcomeUnknown, err)
+	}
+	return r, nil
 }
 
 func (b bound) Find(_ context.Context, key string) (scenarios.Receipt, bool, error) {
@@ -131,47 +88,95 @@ func (b bound) Find(_ context.Context, key string) (scenarios.Receipt, bool, err
 	return r, ok, nil
 }
 
+// Ways in which a capture ends without a receipt.
+var (
+	errNoAnswer = errors.New("the connection was closed without an answer")
+	errServer   = errors.New("acquirer answered 500 Internal Server Error")
+)
+
 // capture records first and answers later: the money moves when the request arrives, and a client that stops waiting during
 // the latency does not undo it.
 func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charge) (scenarios.Receipt, error) {
-	n, receipt, gate := a.record(intent, c)
+	rule := a.befalls(intent)
+	switch rule.Fault {
+	case LostRequest:
+		return scenarios.Receipt{}, errNoAnswer
+	case ErrorBefore:
+		return scenarios.Receipt{}, errServer
+	}
+	e, gate, err := a.record(intent, c, rule.Fault == Decline)
+	if err != nil {
+		return scenarios.Receipt{}, err
+	}
 	if gate != nil {
 		if err := gate.pass(ctx); err != nil {
-			return scenarios.Receipt{}, fmt.Errorf("%w: held at the gate: %v", scenarios.ErrOutcomeUnknown, err)
+			return scenarios.Receipt{}, fmt.Errorf("held at the gate: %w", err)
 		}
 	}
-	wait := a.opts.Latency.sample(a.opts.Seed, uint64(n))
-	if wait <= 0 {
-		return receipt, nil
+	if err := sleep(ctx, a.opts.Latency.sample(a.opts.Seed, uint64(e.Number))+rule.delay()); err != nil {
+		return scenarios.Receipt{}, err
 	}
-	timer := time.NewTimer(wait)
+	switch rule.Fault {
+	case LostReply:
+		return scenarios.Receipt{}, errNoAnswer
+	case ErrorAfter:
+		return scenarios.Receipt{}, errServer
+	}
+	return e.Receipt, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return receipt, nil
+		return nil
 	case <-ctx.Done():
-		return scenarios.Receipt{}, fmt.Errorf("%w: %v", scenarios.ErrOutcomeUnknown, ctx.Err())
+		return ctx.Err()
 	}
 }
 
-func (a *Acquirer) record(intent string, c scenarios.Charge) (n int, r scenarios.Receipt, gate *Gate) {
+// record enters the capture into the ledger, and returns when it is where it would survive. An error says that it is not.
+func (a *Acquirer) record(intent string, c scenarios.Charge, refuse bool) (e Entry, gate *Gate, err error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.told++
-	e := Entry{Number: a.told, Intent: intent, Charge: c, At: time.Now()}
-	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", e.Number), Approved: !a.declines(intent)}
+	e, gate = a.decide(intent, c, refuse), a.gate
+	a.enter(e)
+	var written int64
+	if a.file != nil {
+		written, err = a.file.write(e) // under the lock, so that the file has the ledger's order
+	}
+	a.mu.Unlock()
+	if err == nil && a.file != nil {
+		err = a.file.sync(written)
+	}
+	return e, gate, err
+}
+
+// decide says what becomes of a capture, as the ledger stands. The caller holds the lock.
+func (a *Acquirer) decide(intent string, c scenarios.Charge, refuse bool) Entry {
+	e := Entry{Number: a.told + 1, Intent: intent, Charge: c, At: time.Now()}
+	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", e.Number), Approved: !refuse && !a.declines(intent)}
 	first, known := a.byKey[c.Key]
 	switch {
-	case !known:
-		a.byKey[c.Key] = e
-	case !a.opts.Dedup:
+	case !known || !a.opts.Dedup:
 	case first.Charge == c:
 		e.Receipt, e.Repeat = first.Receipt, true
 	default:
 		e.Receipt.Approved = false
 	}
-	a.intents[intent] = append(a.intents[intent], e)
-	return e.Number, e.Receipt, a.gate
+	return e
+}
+
+// enter appends to the ledger. The caller holds the lock, or is alone.
+func (a *Acquirer) enter(e Entry) {
+	a.told = e.Number
+	if _, known := a.byKey[e.Charge.Key]; !known {
+		a.byKey[e.Charge.Key] = e
+	}
+	a.intents[e.Intent] = append(a.intents[e.Intent], e)
 }
 
 func (a *Acquirer) find(key string) (scenarios.Receipt, bool) {
@@ -184,10 +189,17 @@ func (a *Acquirer) find(key string) (scenarios.Receipt, bool) {
 // declines decides by intent and seed, not by order of arrival: a card without funds is refused to each of its attempts, and
 // the same seed refuses the same intents however the race went.
 func (a *Acquirer) declines(intent string) bool {
-	if a.opts.DeclineShare <= 0 {
-		return false
-	}
+	return a.opts.DeclineShare > 0 && chance(a.opts.Seed, intent) < a.opts.DeclineShare
+}
+
+// chance is a number from 0 to 1 that depends on the seed and the words alone.
+func chance(seed uint64, words ...string) float64 {
 	h := fnv.New64a()
-	h.Write([]byte(intent))
-	return rand.New(rand.NewPCG(a.opts.Seed, h.Sum64())).Float64() < a.opts.DeclineShare
+	for i, w := range words {
+		if i > 0 {
+			h.Write([]byte{0})
+		}
+		h.Write([]byte(w))
+	}
+	return rand.New(rand.NewPCG(seed, h.Sum64())).Float64()
 }

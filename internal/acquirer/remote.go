@@ -1,96 +1,29 @@
 package acquirer
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net"
+	"io"
 	"net/http"
 	"net/url"
-	"time"
+	"strings"
 
+	"idemlab/internal/web"
 	"idemlab/scenarios"
 )
 
-// Several instances share one acquirer, as they do in life: it listens on loopback, and each process dials it. A TCP port
-// leaves nothing in the file system however the run ends; the token in the path keeps other users of the machine out.
-
-// captureRequest is the body of POST /captures.
-type captureRequest struct {
-	Intent string           `json:"intent"`
-	Charge scenarios.Charge `json:"charge"`
-}
-
-// findReply is the body of GET /receipts.
-type findReply struct {
-	Receipt scenarios.Receipt `json:"receipt"`
-	Found   bool              `json:"found"`
-}
-
-// Listen serves the acquirer on loopback until stop is called, and returns the URL to hand to Dial.
-func (a *Acquirer) Listen(ctx context.Context) (base string, stop func() error, err error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("listen for the instances: %w", err)
-	}
-	token := rand.Text()
-	srv := &http.Server{Handler: http.StripPrefix("/"+token, a.handler()), ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = srv.Serve(l) // ends with ErrServerClosed when stop is called
-	}()
-	return fmt.Sprintf("http://%s/%s", l.Addr(), token), func() error {
-		err := srv.Close()
-		<-served
-		return err
-	}, nil
-}
-
-// handler answers POST /captures and GET /receipts?key=.
-func (a *Acquirer) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /captures", func(w http.ResponseWriter, r *http.Request) {
-		var req captureRequest
-		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		receipt, err := a.capture(r.Context(), req.Intent, req.Charge)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusGatewayTimeout)
-			return
-		}
-		writeJSON(w, receipt)
-	})
-	mux.HandleFunc("GET /receipts", func(w http.ResponseWriter, r *http.Request) {
-		receipt, ok := a.find(r.URL.Query().Get("key"))
-		writeJSON(w, findReply{receipt, ok})
-	})
-	return mux
-}
-
-func writeJSON(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone learns nothing from an error here
-}
-
-// Remote is an acquirer in another process.
+// Remote is an acquirer in another process: several instances of a service share one, as they do in life.
 type Remote struct {
 	base   string
 	client *http.Client
 }
 
-// Dial prepares a client for the acquirer at a URL that Listen gave. It keeps up to conns connections ready, because attempts
-// that queue for one would not reach the acquirer together.
-//
-// Go's client sends a POST again by itself only where it carries an Idempotency-Key header or its body can be rewound; here
-// neither is so, and a lost connection is an unknown outcome.
+// Dial prepares a client for the acquirer at a URL. It keeps up to conns connections ready, because attempts that queue for one
+// would not reach the acquirer together. Nothing is sent twice behind anybody's back: a lost connection is an unknown outcome.
 func Dial(base string, conns int) *Remote {
-	return &Remote{base, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: conns}}}
+	return &Remote{strings.TrimSuffix(base, "/"), web.OnceClient(conns)}
 }
 
 // Close drops the idle connections.
@@ -99,49 +32,97 @@ func (r *Remote) Close() { r.client.CloseIdleConnections() }
 // For binds the acquirer to an intent.
 func (r *Remote) For(intent string) scenarios.Acquirer { return remoteBound{r, intent} }
 
+// Ledger asks for every entry, in order of arrival.
+func (r *Remote) Ledger(ctx context.Context) ([]Entry, error) {
+	var reply ledgerReply
+	if err := r.do(ctx, http.MethodGet, "/ledger", nil, &reply); err != nil {
+		return nil, fmt.Errorf("ask the acquirer for its ledger: %w", err)
+	}
+	var entries []Entry
+	for _, e := range reply.Entries {
+		entries = append(entries, e.entry())
+	}
+	return entries, nil
+}
+
+// SetFaults puts these rules in the place of all earlier ones.
+func (r *Remote) SetFaults(ctx context.Context, rules []Rule) error {
+	if err := r.do(ctx, http.MethodPut, "/faults", rulesJSON{Rules: rules}, nil); err != nil {
+		return fmt.Errorf("set the acquirer's faults: %w", err)
+	}
+	return nil
+}
+
+// Rules asks for the rules in force and how often each has struck.
+func (r *Remote) Rules(ctx context.Context) (rules []Rule, struck []int, err error) {
+	var reply rulesJSON
+	if err := r.do(ctx, http.MethodGet, "/faults", nil, &reply); err != nil {
+		return nil, nil, fmt.Errorf("ask the acquirer for its faults: %w", err)
+	}
+	return reply.Rules, reply.Struck, nil
+}
+
 type remoteBound struct {
 	r      *Remote
 	intent string
 }
 
 func (b remoteBound) Capture(ctx context.Context, c scenarios.Charge) (scenarios.Receipt, error) {
-	body, err := json.Marshal(captureRequest{b.intent, c})
-	if err != nil {
-		return scenarios.Receipt{}, fmt.Errorf("encode capture: %w", err)
+	var receipt receiptJSON
+	err := b.r.do(ctx, http.MethodPost, "/captures", captureRequest{b.intent, c.Key, c.OrderID, c.AmountCents}, &receipt)
+	if err == nil && receipt.Receipt == "" {
+		err = errors.New("what answered gave no receipt") // no acquirer: its "not approved" would be nobody's word
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.r.base+"/captures", bytes.NewReader(body))
 	if err != nil {
-		return scenarios.Receipt{}, fmt.Errorf("capture: %w", err)
-	}
-	req.GetBody = nil // never sent twice by the client behind our back
-	var receipt scenarios.Receipt
-	if err := b.r.do(req, &receipt); err != nil {
 		return scenarios.Receipt{}, fmt.Errorf("%w: %v", scenarios.ErrOutcomeUnknown, err)
 	}
-	return receipt, nil
+	return scenarios.Receipt{ID: receipt.Receipt, Approved: receipt.Approved}, nil
 }
 
 func (b remoteBound) Find(ctx context.Context, key string) (scenarios.Receipt, bool, error) {
-	target := b.r.base + "/receipts?key=" + url.QueryEscape(key)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return scenarios.Receipt{}, false, fmt.Errorf("find: %w", err)
-	}
 	var reply findReply
-	if err := b.r.do(req, &reply); err != nil {
+	if err := b.r.do(ctx, http.MethodGet, "/receipts?key="+url.QueryEscape(key), nil, &reply); err != nil {
 		return scenarios.Receipt{}, false, fmt.Errorf("ask acquirer for %q: %w", b.intent, err)
 	}
-	return reply.Receipt, reply.Found, nil
+	if !reply.Found || reply.Approved == nil {
+		return scenarios.Receipt{}, false, nil
+	}
+	return scenarios.Receipt{ID: reply.Receipt, Approved: *reply.Approved}, true, nil
 }
 
-func (r *Remote) do(req *http.Request, into any) error {
+// do sends one request, and what has a body once, and reads the answer into what is given.
+func (r *Remote) do(ctx context.Context, method, path string, body, into any) error {
+	req, err := request(ctx, method, r.base+path, body)
+	if err != nil {
+		return err
+	}
 	resp, err := r.client.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("acquirer answered %s", resp.Status)
+	if resp.StatusCode/100 != 2 {
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 1024)) // a courtesy: the status is the news
+		return fmt.Errorf("acquirer answered %s: %s", resp.Status, strings.TrimSpace(string(said)))
+	}
+	if into == nil {
+		return nil
 	}
 	return json.NewDecoder(resp.Body).Decode(into)
+}
+
+func request(ctx context.Context, method, target string, body any) (*http.Request, error) {
+	if body == nil {
+		return http.NewRequestWithContext(ctx, method, target, http.NoBody)
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	req, err := web.Once(ctx, method, target, text)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return req, nil
 }

@@ -5,6 +5,7 @@ package instance
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -128,9 +129,10 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 	}
 	throwAway := acquirer.New(acquirer.Options{Dedup: i.strategy.WantsDedup})
 	for _, c := range conns {
-		// The key must be new in the table, whoever else warms up: a backend's pid is its own.
+		// The key must be new in the table, whoever else warms up, or has done so before: a backend's pid is its own for as long
+		// as it lives.
 		pid := c.Conn().PgConn().PID()
-		req := scenarios.Request{Key: fmt.Sprintf("warm-up-%d", pid), OrderID: -int64(pid) - 1, AmountCents: 1}
+		req := scenarios.Request{Key: fmt.Sprintf("warm-up-%d-%s", pid, rand.Text()), OrderID: -int64(pid) - 1, AmountCents: 1}
 		if err := Prepare(ctx, c.Conn(), i.strategy.Scenario(), i.strategy, req, 2); err != nil {
 			return fmt.Errorf("warm up: %w", err)
 		}
@@ -165,6 +167,7 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 			rec.SQLState = pg.Code
 		}
 		rec.LostServer = lostServer(ctx, err)
+		rec.OutcomeUnknown = errors.Is(err, scenarios.ErrOutcomeUnknown)
 		// Asked of the context, too: to who waits for the acquirer, the end of its patience is an unknown outcome.
 		rec.GivenUp = errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded)
 		return rec

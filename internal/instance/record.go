@@ -17,6 +17,8 @@ type Record struct {
 	Err      string
 	// LostServer says that the error was the server's: it went away, or has no disk left.
 	LostServer bool
+	// OutcomeUnknown says that the acquirer's answer never came: money may have moved, or not.
+	OutcomeUnknown bool
 	// GivenUp says that the attempt was ended because it had lasted too long: its caller learned nothing.
 	GivenUp bool
 
