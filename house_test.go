@@ -32,6 +32,7 @@ func imports() map[string][]string {
 		"internal/server/servertest": {"internal/server"},
 		"internal/instance":          {"internal/acquirer", "scenarios"},
 		"internal/intents":           {"scenarios"},
+		"internal/meter":             {},
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
@@ -41,10 +42,13 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
+		"internal/storage": append(low, "internal/check", "internal/intents", "internal/meter", "internal/server"),
+		"internal/repeats": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents", "internal/meter",
+			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/load", "internal/mutate", "internal/report",
-			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/load", "internal/mutate",
+			"internal/repeats", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/storage", "internal/tables"),
 	}
 }
 
