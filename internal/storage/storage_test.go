@@ -183,7 +183,7 @@ func TestWALAgreesWithPostgreSQL(t *testing.T) {
 func TestRandomKeysWritePageImages(t *testing.T) {
 	weigh := func(layout string) results.StorageStatement {
 		o := options(t, layout)
-		o.Keys = 20_000
+		o.Keys, o.Sample = 20_000, 300
 		j := start(t, o)
 		if err := j.load(t.Context()); err != nil {
 			t.Fatal(err)
