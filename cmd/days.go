@@ -45,6 +45,9 @@ func (d *days) Set(s string) error {
 // String is the opposite of Set.
 func (d *days) String() string {
 	v := time.Duration(*d)
+	if v == aDay {
+		return "24h"
+	}
 	if v < aDay || v%time.Second != 0 {
 		return v.String()
 	}

@@ -52,7 +52,7 @@ identity that are gone. Every repeat must be told the stored answer, and the acq
 
 A CHECKPOINT comes first where the role may make one, and the first repeat after it is not counted, so that full-page images stay out.
 WAL and transaction ids are counted for the whole server: best on one where nobody else is at work; what it writes in as much time
-without a repeat is in the document.`,
+without a repeat is in the document. One that is started here runs without autovacuum.`,
 		Example: `  idemlab repeats
   idemlab repeats --strategy=insert-first,insert-first-catch,do-update-noop
   idemlab repeats --strategy=insert-first --repeats 20000 --json`,

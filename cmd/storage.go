@@ -50,7 +50,7 @@ day of arrival a key is one row a day: UNIQUE must contain the day, so the same 
 counted. Partitioned by a key that begins with its own day it stays one row.
 
 The keys are spread over one lifetime and one expired day behind it. WAL is counted for the whole server, right after a CHECKPOINT
-where the role may make one: best on a server where nobody else is at work.`,
+where the role may make one: best on a server where nobody else is at work. One that is started here runs without autovacuum.`,
 		Example: `  idemlab storage
   idemlab storage --keys 100000 --rate 500 --lifetime 7d
   idemlab storage --layout=text-v4,text-v4-by-day --json`,
@@ -66,7 +66,7 @@ where the role may make one: best on a server where nobody else is at work.`,
 	f.lifetime = days(24 * time.Hour)
 	fl := c.Flags()
 	fl.StringSliceVar(&f.layouts, "layout", layoutNames(), "layouts of the table; a comma list (without it: all)")
-	fl.Lookup("layout").DefValue = ""
+	fl.Lookup("layout").DefValue = "[]" // none, which --help leaves out
 	fl.IntVar(&f.keys, "keys", 1_000_000, "keys to load, for each layout")
 	fl.Float64Var(&f.rate, "rate", 100, "keys a second, for what a day and a lifetime come to")
 	fl.Var(&f.lifetime, "lifetime", "how long a key counts: 24h, 7d, 1d12h")

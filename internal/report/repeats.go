@@ -80,7 +80,7 @@ func repeatsNotes(runs []results.Run) (lines []string) {
 		unchecked = unchecked || !a.Checkpointed
 		sequence = sequence || p.SequenceNumbers > 0 && p.XIDs > 0 && p.XIDs < 0.1
 		if a.FullPageImages != nil && *a.FullPageImages > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s in its WAL: a checkpoint came in between.", r.Strategy, count(int(*a.FullPageImages), "full-page image")))
+			lines = append(lines, fmt.Sprintf("%s: %s in its WAL all the same.", r.Strategy, count(int(*a.FullPageImages), "full-page image")))
 		}
 		// A tenth: what is below it does not change what the figure says.
 		if total := p.WALBytes * float64(d.Counted); a.IdleWALBytes > 0 && float64(a.IdleWALBytes) > total/10 {

@@ -35,6 +35,9 @@ func options(t *testing.T, layout string) Options {
 	}
 }
 
+// manyKeys are enough that the pages which PostgreSQL 16 and later add ahead of a COPY, up to 64, change no figure by a tenth.
+const manyKeys = 60_000
+
 // start makes the layout's table, for tests that go through the steps themselves.
 func start(t *testing.T, o Options) *job {
 	t.Helper()
@@ -149,27 +152,28 @@ func TestSizesAgreeWithPostgreSQL(t *testing.T) {
 	}
 }
 
-// The WAL of the statements, added up, is what pg_wal_lsn_diff gives for all of them together: no statement is counted twice or left out. What
-// the server's own processes write in between, a record now and then, is in the second alone.
+// The WAL of the statements, added up, is what pg_wal_lsn_diff gives for all of them together: no statement is counted twice or left out.
+// What the server's own processes write in between, a record now and then, is in the second alone.
 func TestWALAgreesWithPostgreSQL(t *testing.T) {
+	servertest.Quiet(t)
 	for _, layout := range []string{"text-v4", "text-v4-by-day"} {
 		t.Run(layout, func(t *testing.T) {
 			j := start(t, options(t, layout))
 			if err := j.load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			// The insert position: pg_current_wal_lsn lags behind here, where no commit waits for the disk.
 			before := number[string](t, j.conn, `SELECT pg_current_wal_insert_lsn()::text`)
 			claims, records, err := j.writeOneByOne(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The insert position: pg_current_wal_lsn lags behind here, where no commit waits for the disk.
 			all := number[int64](t, j.conn, `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), $1::text::pg_lsn)::bigint`, before)
 			var sum int64
 			for _, c := range append(claims, records...) {
 				sum += c.bytes
 			}
-			if off := math.Abs(float64(all - sum)); off > 0.05*float64(all) {
+			if sum > all || float64(sum) < 0.95*float64(all) {
 				t.Errorf("the statements wrote %d bytes, the server %d", sum, all)
 			}
 			if len(claims) != j.Sample || number[int](t, j.conn, `SELECT count(*) FROM cobranca WHERE resposta_http = 201`) != j.Keys+j.Sample {
@@ -181,6 +185,7 @@ func TestWALAgreesWithPostgreSQL(t *testing.T) {
 
 // After a checkpoint a claim with a random key costs many times one whose key stands next to the last; without page images they are alike.
 func TestRandomKeysWritePageImages(t *testing.T) {
+	servertest.Quiet(t)
 	weigh := func(layout string) results.StorageStatement {
 		o := options(t, layout)
 		o.Keys, o.Sample = 20_000, 300
@@ -193,9 +198,10 @@ func TestRandomKeysWritePageImages(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() {
-			if _, err := j.conn.Exec(context.WithoutCancel(t.Context()), `ALTER SYSTEM RESET full_page_writes`); err != nil {
+			if _, err := j.conn.Exec(t.Context(), `ALTER SYSTEM RESET full_page_writes`); err != nil {
 				t.Error(err)
 			}
+			reload(t, j.conn, "off")
 		}()
 		reload(t, j.conn, "on")
 		w, err := j.wal(t.Context())
@@ -227,7 +233,7 @@ func reload(t *testing.T, conn *pgx.Conn, want string) {
 // What is loaded weighs what a service leaves that claims and records one key after another: dead versions are pruned on the way.
 func TestLoadedRowsWeighWhatAServiceLeaves(t *testing.T) {
 	o := options(t, "text-v4")
-	o.Sample = 4000
+	o.Keys, o.Sample = manyKeys, 4000
 	loaded, written := start(t, o), start(t, o)
 	if err := loaded.load(t.Context()); err != nil {
 		t.Fatal(err)
@@ -251,7 +257,9 @@ func TestLoadedRowsWeighWhatAServiceLeaves(t *testing.T) {
 func TestPurge(t *testing.T) {
 	for _, layout := range []string{"uuid-v4", "text-v4-by-day", "uuid-v7-by-key"} {
 		t.Run(layout, func(t *testing.T) {
-			j := start(t, options(t, layout))
+			o := options(t, layout)
+			o.Keys, o.Batch = manyKeys, 7000
+			j := start(t, o)
 			if err := j.load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
