@@ -25,6 +25,7 @@ func imports() map[string][]string {
 
 		"internal/acquirer":          {"scenarios"},
 		"internal/check":             low,
+		"internal/child":             {},
 		"internal/lockwait":          low,
 		"internal/mutate":            {"scenarios"},
 		"internal/schedule":          low,
@@ -36,9 +37,9 @@ func imports() map[string][]string {
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
-		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents",
+		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
 			"internal/lockwait", "internal/server", "internal/tables"),
-		"internal/load": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents",
+		"internal/load": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),

@@ -44,7 +44,7 @@ func (f *verifyFlags) cells(a *app) ([]cell, error) {
 	if f.full {
 		names = isolationNames()
 	}
-	child, err := instanceArgs()
+	child, err := instanceArgs(raceInstance)
 	if err != nil {
 		return nil, err
 	}

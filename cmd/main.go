@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"idemlab/internal/load"
 	"idemlab/internal/race"
 	"idemlab/internal/server"
 	"idemlab/results"
@@ -27,8 +28,11 @@ const (
 	exitInterrupted  = 130
 )
 
-// instanceCommand is the hidden first argument that makes this program one more instance of the service under test.
-const instanceCommand = "race-instance"
+// The hidden first arguments that make this program one more instance of the service, under a race or under load.
+const (
+	raceInstance = "race-instance"
+	loadInstance = "load-instance"
+)
 
 // Main runs one command and returns the exit code. schema is the text of schema.sql; the rest is the process's own.
 //
@@ -54,10 +58,13 @@ func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr
 
 // Instance answers as one more instance of the service where args say so.
 func Instance(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, handled bool) {
-	if len(args) != 1 || args[0] != instanceCommand {
+	serve := map[string]func(context.Context, io.Reader, io.Writer) error{
+		raceInstance: race.ServeInstance, loadInstance: load.ServeInstance,
+	}
+	if len(args) != 1 || serve[args[0]] == nil {
 		return 0, false
 	}
-	if err := race.ServeInstance(context.Background(), stdin, stdout); err != nil {
+	if err := serve[args[0]](context.Background(), stdin, stdout); err != nil {
 		fmt.Fprintln(stderr, err)
 		return exitCouldNotRun, true
 	}

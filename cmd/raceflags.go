@@ -89,7 +89,7 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	if timeout == 0 {
 		timeout = max(time.Minute, 10*f.latency.Mean())
 	}
-	child, err := instanceArgs()
+	child, err := instanceArgs(raceInstance)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +108,10 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 }
 
 // instanceArgs is the command line that makes this program one more instance of the service.
-func instanceArgs() ([]string, error) {
+func instanceArgs(as string) ([]string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program, to start instances of it: %w", err)
 	}
-	return []string{self, instanceCommand}, nil
+	return []string{self, as}, nil
 }

@@ -18,7 +18,13 @@ type Load struct {
 
 	Seconds []Second `json:"seconds"` // one for each second of the measured time
 
-	Repeats     int         `json:"repeats"`     // of the attempts: with a key that had been used before
+	Repeats           int `json:"repeats"`            // of all attempts: with a key that had been used before
+	IntentsRepeated   int `json:"intents_repeated"`   // that were tried more than once
+	IntentsOverlapped int `json:"intents_overlapped"` // by two at once, from the first statement to the answer
+	// IntentsTurnedAway are those of which every attempt was refused with an SQLSTATE of class 40 (try again) before it reached
+	// the acquirer; nobody did try again.
+	IntentsTurnedAway int `json:"intents_turned_away"`
+
 	Connections Connections `json:"connections"` // of all instances
 	Blocking    []Blocking  `json:"blocking,omitempty"`
 	Client      LoadClient  `json:"client"`

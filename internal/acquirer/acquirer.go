@@ -140,7 +140,7 @@ func (a *Acquirer) capture(ctx context.Context, intent string, c scenarios.Charg
 			return scenarios.Receipt{}, fmt.Errorf("%w: held at the gate: %v", scenarios.ErrOutcomeUnknown, err)
 		}
 	}
-	wait := a.opts.Latency.sample(rand.New(rand.NewPCG(a.opts.Seed, uint64(n))))
+	wait := a.opts.Latency.sample(a.opts.Seed, uint64(n))
 	if wait <= 0 {
 		return receipt, nil
 	}

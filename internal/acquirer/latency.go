@@ -68,12 +68,14 @@ func (l Latency) Mean() time.Duration {
 	return l.a
 }
 
-func (l Latency) sample(r *rand.Rand) time.Duration {
-	switch l.kind {
-	case "uniform":
-		return l.a + time.Duration(r.Float64()*float64(l.b-l.a))
-	case "exp":
-		return time.Duration(r.ExpFloat64() * float64(l.a))
+// sample is the time of the nth answer.
+func (l Latency) sample(seed, n uint64) time.Duration {
+	if l.kind == "" {
+		return l.a
 	}
-	return l.a
+	r := rand.New(rand.NewPCG(seed, n))
+	if l.kind == "uniform" {
+		return l.a + time.Duration(r.Float64()*float64(l.b-l.a))
+	}
+	return time.Duration(r.ExpFloat64() * float64(l.a))
 }

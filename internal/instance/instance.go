@@ -150,7 +150,7 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 
 // Handle answers one attempt and records it. An error of the handler, or a panic in it, is a result: the client is told Failed.
 func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) (rec Record) {
-	r := &recorder{}
+	r := newRecorder()
 	called := time.Now()
 	resp, err := i.call(context.WithValue(ctx, recording{}, r), pooled{i.pool, &i.wanted, i.size, r}, acq, req)
 	if leak := r.collect(); leak != nil {
@@ -165,7 +165,8 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 			rec.SQLState = pg.Code
 		}
 		rec.LostServer = lostServer(ctx, err)
-		rec.GivenUp = errors.Is(err, context.DeadlineExceeded)
+		// Asked of the context, too: to who waits for the acquirer, the end of its patience is an unknown outcome.
+		rec.GivenUp = errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded)
 		return rec
 	}
 	rec.Answer, rec.HTTP, rec.Body = resp.Answer, resp.HTTP, resp.Body
@@ -204,4 +205,13 @@ func lostServer(ctx context.Context, err error) bool {
 	var network *net.OpError
 	return errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// Waiting is how many attempts wait for a connection at this moment.
+func (i *Instance) Waiting() int { return int(max(0, i.wanted.Load()-i.size)) }
+
+// Ping asks the database for nothing, over the same pool: what any other part of the service would notice.
+func (i *Instance) Ping(ctx context.Context) error {
+	_, err := pooled{i.pool, &i.wanted, i.size, &recorder{}}.Exec(ctx, `/* ping */ SELECT 1`)
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,17 +47,14 @@ func (l *loan) destroy() {
 func (r *recorder) took(l *loan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.loans == nil {
-		r.loans = map[*loan]bool{}
-	}
-	r.loans[l] = true
+	r.loans = append(r.loans, l)
 }
 
 func (r *recorder) ended(l *loan) {
 	pid := l.conn.Conn().PgConn().PID()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.loans, l)
+	r.loans = slices.DeleteFunc(r.loans, func(x *loan) bool { return x == l })
 	r.rec.Holds = append(r.rec.Holds, Hold{pid, l.since, time.Now()})
 }
 
@@ -64,10 +62,7 @@ func (r *recorder) ended(l *loan) {
 // the lab would wait for it for ever.
 func (r *recorder) collect() error {
 	r.mu.Lock()
-	var left []*loan
-	for l := range r.loans {
-		left = append(left, l)
-	}
+	left := slices.Clone(r.loans)
 	last := "none"
 	if n := len(r.rec.Statements); n > 0 {
 		last = r.rec.Statements[n-1].Step

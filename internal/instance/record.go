@@ -45,11 +45,22 @@ type Hold struct {
 type recorder struct {
 	mu    sync.Mutex
 	rec   Record
-	loans map[*loan]bool // connections that it has not given back
+	loans []*loan // connections that it has not given back
+
+	// Room for what most attempts come to: under load, every allocation is taken from the service's time.
+	statements [4]Statement
+	holds      [3]Hold
+	lent       [1]*loan
 }
 
 // recording is the context's key for the attempt's recorder: Env.Lock belongs to an instance, and is asked by an attempt.
 type recording struct{}
+
+func newRecorder() *recorder {
+	r := &recorder{}
+	r.rec.Statements, r.rec.Holds, r.loans = r.statements[:0], r.holds[:0], r.lent[:0]
+	return r
+}
 
 func (r *recorder) record() Record {
 	r.mu.Lock()

@@ -3,9 +3,12 @@ package lockwait
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"idemlab/scenarios"
 )
 
 // openWait is a wait that the last look still saw.
@@ -19,6 +22,7 @@ type openWait struct {
 type blocked struct {
 	PID   uint32
 	Event string
+	Query string     // its beginning, which names its step
 	Began *time.Time // NULL for a moment after the wait began, and before PostgreSQL 14
 	Now   time.Time
 }
@@ -29,7 +33,7 @@ func (s *Sampler) pollLocks(ctx context.Context) error {
 		waitstart = "NULL::timestamptz"
 	}
 	rows, err := s.conn.Query(ctx, `
-		SELECT a.pid, a.wait_event_type || '/' || a.wait_event, `+waitstart+`, clock_timestamp()
+		SELECT a.pid, a.wait_event_type || '/' || a.wait_event, left(a.query, 100), `+waitstart+`, clock_timestamp()
 		  FROM pg_stat_activity a
 		  JOIN pg_locks l ON l.pid = a.pid AND NOT l.granted
 		 WHERE a.application_name = $1 AND a.wait_event_type = 'Lock'`, s.app)
@@ -66,11 +70,10 @@ func (s *Sampler) saw(ctx context.Context, b blocked) error {
 		ok = false
 	}
 	if !ok {
-		blockers, err := s.blockers(ctx, b.PID)
-		if err != nil {
+		w = &openWait{Wait: Wait{PID: b.PID, Event: b.Event, Step: stepOf(b.Query), Seen: s.looked}, began: b.Now}
+		if err := s.blockers(ctx, &w.Wait); err != nil {
 			return err
 		}
-		w = &openWait{Wait: Wait{PID: b.PID, Event: b.Event, Blockers: blockers, Seen: s.looked}, began: b.Now}
 		s.open[b.PID] = w
 	}
 	if b.Began != nil && b.Began.Before(w.began) {
@@ -81,12 +84,37 @@ func (s *Sampler) saw(ctx context.Context, b blocked) error {
 }
 
 // blockers asks once for each wait: pg_blocking_pids stops the lock manager for a moment, and who is in the way rarely changes.
-func (s *Sampler) blockers(ctx context.Context, pid uint32) ([]uint32, error) {
-	rows, err := s.conn.Query(ctx, `SELECT unnest(pg_blocking_pids($1))`, pid)
+// Who does not wait in its turn comes first: it is the cause of the whole queue.
+func (s *Sampler) blockers(ctx context.Context, w *Wait) error {
+	rows, err := s.conn.Query(ctx, `
+		SELECT b.pid, coalesce(a.state, ''), coalesce(left(a.query, 100), '')
+		  FROM unnest(pg_blocking_pids($1)) AS b (pid)
+		  LEFT JOIN pg_stat_activity a ON a.pid = b.pid
+		 ORDER BY a.wait_event_type IS NOT DISTINCT FROM 'Lock'`, w.PID)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[uint32])
+	var b struct {
+		pid          uint32
+		state, query string
+	}
+	_, err = pgx.ForEachRow(rows, []any{&b.pid, &b.state, &b.query}, func() error {
+		if len(w.Blockers) == 0 {
+			w.BlockerState, w.BlockerStep = b.state, stepOf(b.query)
+		}
+		w.Blockers = append(w.Blockers, b.pid)
+		return nil
+	})
+	return err
+}
+
+// stepOf is a statement's own name for itself, or its first word: "commit".
+func stepOf(query string) string {
+	if step := scenarios.StepOf(query); step != "" {
+		return step
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	return strings.ToLower(first)
 }
 
 // end closes a wait that the last look did not see any more: it ended somewhere between that look and the one before.

@@ -27,10 +27,13 @@ func Counted() []string {
 // Wait is one stretch of one backend waiting for one lock.
 type Wait struct {
 	PID      uint32
-	Event    string    // "Lock/transactionid"
-	Blockers []uint32  // backends in the way when the wait was first seen
-	Seen     time.Time // by our clock: the start of the first look that saw it
-	LastSeen time.Time // and the end of the last
+	Event    string   // "Lock/transactionid"
+	Step     string   // of the statement that waits, as it names itself
+	Blockers []uint32 // backends in the way when the wait was first seen, who holds up the queue in front
+	// Of the first of them: what it was doing, as pg_stat_activity.state has it, and its present or last statement's step.
+	BlockerState, BlockerStep string
+	Seen                      time.Time // by our clock: the start of the first look that saw it
+	LastSeen                  time.Time // and the end of the last
 	// Length is by the server's clock, from waitstart to halfway between the last look that saw it and the next one.
 	Length time.Duration
 }
@@ -39,9 +42,11 @@ type Wait struct {
 type Samples struct {
 	Waits  []Wait
 	Events map[string]EventCount // everything that active backends waited at, counted or not
-	Polls  int
-	Cost   time.Duration // the polls, added up
-	Worst  time.Duration // the longest poll
+	// IdleInTx is backends × time between two statements of an open transaction.
+	IdleInTx time.Duration
+	Polls    int
+	Cost     time.Duration // the polls, added up
+	Worst    time.Duration // the longest poll
 }
 
 // EventCount says how often a wait event was seen, and on how many backends at once at the most.
@@ -56,7 +61,8 @@ type Sampler struct {
 	done   chan struct{}
 	err    error
 
-	looked  time.Time // when the present look began
+	looked  time.Time     // when the present look began
+	since   time.Duration // from the one before
 	samples Samples
 	open    map[uint32]*openWait
 }
@@ -74,7 +80,7 @@ func Start(ctx context.Context, cfg *pgx.ConnConfig, app string) (*Sampler, erro
 		return nil, fmt.Errorf("ask the server's version: %w", err)
 	}
 	run, cancel := context.WithCancel(ctx)
-	s.cancel = cancel
+	s.cancel, s.looked = cancel, time.Now()
 	go s.loop(run)
 	return s, nil
 }
@@ -102,7 +108,8 @@ func (s *Sampler) loop(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		s.looked = time.Now()
+		now := time.Now()
+		s.since, s.looked = now.Sub(s.looked), now
 		if err := s.poll(ctx); err != nil {
 			if ctx.Err() == nil {
 				s.err = fmt.Errorf("sample lock waits: %w", err)
@@ -120,15 +127,15 @@ func (s *Sampler) loop(ctx context.Context) {
 // poll looks at the wait events first, which is cheap, and asks for locks and blockers only where somebody waits for one.
 func (s *Sampler) poll(ctx context.Context) error {
 	rows, err := s.conn.Query(ctx, `
-		SELECT pid, wait_event_type || '/' || wait_event
+		SELECT state LIKE 'idle in transaction%', coalesce(wait_event_type || '/' || wait_event, '')
 		  FROM pg_stat_activity
-		 WHERE application_name = $1 AND state = 'active' AND wait_event IS NOT NULL`, s.app)
+		 WHERE application_name = $1 AND (state = 'active' AND wait_event IS NOT NULL OR state LIKE 'idle in transaction%')`, s.app)
 	if err != nil {
 		return err
 	}
 	type at struct {
-		PID   uint32
-		Event string
+		IdleInTx bool
+		Event    string
 	}
 	seen, err := pgx.CollectRows(rows, pgx.RowToStructByPos[at])
 	if err != nil {
@@ -137,6 +144,10 @@ func (s *Sampler) poll(ctx context.Context) error {
 	now := map[string]int{}
 	waiting := false
 	for _, a := range seen {
+		if a.IdleInTx {
+			s.samples.IdleInTx += s.since
+			continue
+		}
 		now[a.Event]++
 		waiting = waiting || slices.Contains(Counted(), a.Event)
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
-	"strings"
-	"time"
 
 	"idemlab/internal/acquirer"
+	"idemlab/internal/child"
 	"idemlab/internal/instance"
 	"idemlab/internal/server"
 )
@@ -44,51 +41,37 @@ func assembleChildren(ctx context.Context, o Options, srv *server.Server, schema
 	return t, nil
 }
 
-// child is an instance in a process of its own.
-type child struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stderr *tail
-	line   line
+// instanceProcess is an instance in a process of its own.
+type instanceProcess struct {
+	process *child.Process
+	line    line
 }
 
 // startChild starts the process and waits until its pool is there. The context kills the process: on Ctrl-C there is nothing
 // left for it to say.
-func startChild(ctx context.Context, command []string, s setup) (*child, error) {
-	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	ownGroup(cmd)
-	cmd.WaitDelay = 5 * time.Second
-	c := &child{cmd: cmd, stderr: &tail{}}
-	cmd.Stderr = c.stderr
-	stdin, err := cmd.StdinPipe()
+func startChild(ctx context.Context, command []string, s setup) (*instanceProcess, error) {
+	p, err := child.Start(ctx, command)
 	if err != nil {
 		return nil, err
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	c.stdin, c.line = stdin, newLine(stdout, stdin)
+	c := &instanceProcess{p, newLine(p.Out, p.In)}
 	if _, err := c.ask(s); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
 }
 
-func (c *child) ask(v any) ([]instance.Record, error) {
+func (c *instanceProcess) ask(v any) ([]instance.Record, error) {
 	if err := c.line.enc.Encode(v); err != nil {
-		return nil, c.gone(err)
+		return nil, c.process.Gone(err)
 	}
 	return c.hear()
 }
 
-func (c *child) hear() ([]instance.Record, error) {
+func (c *instanceProcess) hear() ([]instance.Record, error) {
 	var r reply
 	if err := c.line.dec.Decode(&r); err != nil {
-		return nil, c.gone(err)
+		return nil, c.process.Gone(err)
 	}
 	if r.Error != "" {
 		return nil, errors.New(r.Error)
@@ -96,41 +79,24 @@ func (c *child) hear() ([]instance.Record, error) {
 	return r.Records, nil
 }
 
-func (c *child) gone(err error) error {
-	said := strings.TrimSpace(c.stderr.String())
-	if said == "" {
-		return fmt.Errorf("the instance's process is gone: %w", err)
-	}
-	return fmt.Errorf("the instance's process is gone: %w: %s", err, said)
-}
-
-func (c *child) warmUp(context.Context) error {
+func (c *instanceProcess) warmUp(context.Context) error {
 	_, err := c.ask(order{WarmUp: true})
 	return err
 }
 
-func (c *child) arm(_ context.Context, s salvo) error {
+func (c *instanceProcess) arm(_ context.Context, s salvo) error {
 	_, err := c.ask(order{Arm: &s})
 	return err
 }
 
 // fire only writes: to wait for an answer here would hold back the other instances.
-func (c *child) fire() error {
+func (c *instanceProcess) fire() error {
 	if err := c.line.enc.Encode(order{Fire: true}); err != nil {
-		return c.gone(err)
+		return c.process.Gone(err)
 	}
 	return nil
 }
 
-func (c *child) collect() ([]instance.Record, error) { return c.hear() }
+func (c *instanceProcess) collect() ([]instance.Record, error) { return c.hear() }
 
-// close ends the child by ending its stdin, and waits for it.
-func (c *child) close() error {
-	c.stdin.Close()
-	err := c.cmd.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && !exit.Exited() {
-		return nil // killed with the context
-	}
-	return err
-}
+func (c *instanceProcess) close() error { return c.process.Close() }

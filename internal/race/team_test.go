@@ -117,7 +117,7 @@ func TestFiringAChildDoesNotWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said bytes.Buffer
 		var answers deaf
-		c := &child{stderr: &tail{}, line: newLine(&answers, &said)}
+		c := &instanceProcess{line: newLine(&answers, &said)}
 		start := time.Now()
 		if err := c.fire(); err != nil || answers.asked || time.Since(start) != 0 {
 			t.Errorf("error %v, waited for an answer: %v, after %v", err, answers.asked, time.Since(start))

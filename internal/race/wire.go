@@ -10,8 +10,7 @@ import (
 	"idemlab/internal/instance"
 )
 
-// The race and an instance in a process of its own talk in JSON values over the child's stdin and stdout. A pipe releases
-// several processes as evenly as a futex, NOTIFY or an advisory lock does, and ends with the parent, whatever kills it.
+// The race and an instance in a process of its own talk in JSON values over the child's stdin and stdout.
 
 // setup is the first value that a child reads. It travels over the pipe and not as an argument, because a DSN may hold a password.
 type setup struct {

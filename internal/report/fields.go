@@ -45,6 +45,9 @@ func fields(r results.Run) []field {
 	if r.Repeats != nil {
 		return repeatsFields(r)
 	}
+	if r.Load != nil {
+		return loadFields(r)
+	}
 	if !acquires(r) {
 		return measuredFields(r)
 	}

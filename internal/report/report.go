@@ -38,7 +38,11 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	if len(d.Runs) > 0 {
+	if isBystander(d) {
+		if err := bystander(&b, d, s); err != nil {
+			return err
+		}
+	} else if len(d.Runs) > 0 {
 		heading(&b, d.Runs[0])
 		if err := body(&b, d.Runs, s); err != nil {
 			return err
@@ -46,6 +50,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		if err := pictures(&b, d.Runs, s); err != nil {
 			return err
 		}
+		autopsy(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	if d.Error != nil {
@@ -64,10 +69,17 @@ func heading(b *strings.Builder, r results.Run) {
 		storageHeading(b, r)
 	} else if r.Repeats != nil {
 		repeatsHeading(b, r)
+	} else if r.Load != nil {
+		loadHeading(b, r, r.Load.Settings)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
 	}
+	place(b, r)
+}
+
+// place is where it was measured.
+func place(b *strings.Builder, r results.Run) {
 	fmt.Fprintf(b, "PostgreSQL %s (%s), %s", r.Server.Version, r.Server.Source, r.Server.Isolation)
 	if r.Server.NotDurable != "" {
 		fmt.Fprintf(b, "; NOT DURABLE: %s, so commits are too fast", r.Server.NotDurable)

@@ -21,6 +21,9 @@ func table(runs []results.Run, s Style) (string, error) {
 
 // Markdown is the same table for a page.
 func Markdown(d results.Document) (string, error) {
+	if isBystander(d) {
+		return bystanderMarkdown(d)
+	}
 	return render(d.Runs, renderer.NewMarkdown(),
 		func(_ field, v string) string { return strings.ReplaceAll(v, "|", `\|`) }, "<br>")
 }

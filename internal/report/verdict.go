@@ -36,6 +36,8 @@ func notes(b *strings.Builder, runs []results.Run) {
 // and where there is an acquirer it approved. Where some went wrong after all there is no bound to give.
 func raced(r results.Run) (n int, what string) {
 	switch {
+	case r.Load != nil && r.Counts != nil && r.Counts.AcquirerCounts != nil && r.Counts.IntentsDoubleCharged == 0:
+		return r.Load.IntentsOverlapped, "0 double charges"
 	case r.Counts == nil || r.Overlap == nil:
 		return 0, ""
 	case r.Counts.AcquirerCounts == nil:

@@ -112,14 +112,27 @@ func keyIsUnique(ctx context.Context, conn *pgx.Conn) (bool, error) {
 }
 
 // Rows reads what attempts left in a scenario's tables, oldest first: the rows above an id, of orders from one on.
-func Rows(ctx context.Context, conn *pgx.Conn, s scenarios.Scenario, above, from int64) ([]scenarios.Row, error) {
+func Rows(ctx context.Context, conn *pgx.Conn, s scenarios.Scenario, above, from int64) (found []scenarios.Row, err error) {
+	err = EachRow(ctx, conn, s, above, from, func(r scenarios.Row) { found = append(found, r) })
+	return found, err
+}
+
+// EachRow is Rows one by one, for tables that need not fit in memory.
+func EachRow(ctx context.Context, conn *pgx.Conn, s scenarios.Scenario, above, from int64, each func(scenarios.Row)) error {
 	rows, err := conn.Query(ctx, s.Rows, above, from)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", s.Tables[0], err)
+		return fmt.Errorf("read %s: %w", s.Tables[0], err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[scenarios.Row])
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", s.Tables[0], err)
+	for rows.Next() {
+		r, err := pgx.RowToStructByPos[scenarios.Row](rows)
+		if err != nil {
+			rows.Close()
+			return fmt.Errorf("read %s: %w", s.Tables[0], err)
+		}
+		each(r)
 	}
-	return found, nil
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read %s: %w", s.Tables[0], err)
+	}
+	return nil
 }

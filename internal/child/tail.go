@@ -1,4 +1,4 @@
-package race
+package child
 
 import "sync"
 

@@ -1,0 +1,246 @@
+package load
+
+import (
+	"strings"
+	"time"
+
+	"idemlab/internal/acquirer"
+	"idemlab/scenarios"
+)
+
+// fact is what became of one attempt.
+type fact struct {
+	Seq     uint64 // the attempt's number within its instance, from 0
+	Dropped bool   // never sent
+	Answer  scenarios.Answer
+	HTTP    int
+	Body    string
+	State   string    // SQLSTATE
+	GivenUp bool      // it had lasted too long
+	Stopped bool      // the run was ended
+	Lost    string    // why the server is taken for lost; empty where it is not
+	Sent    time.Time // first statement; zero where there was none
+	Ended   time.Time
+}
+
+// book keeps what is known of every intent, and settles an intent as soon as no attempt of it can come any more: what is ordinary
+// then shrinks to one byte. It is not safe for concurrent use.
+type book struct {
+	plan      plan
+	acq       *acquirer.Acquirer
+	instances uint64
+
+	low  []uint64          // of each instance: its lowest number of which nothing has been heard
+	held []map[uint64]bool // and those beyond it of which something has
+
+	open     map[uint64]*account
+	expiring map[uint64][]uint64 // intents to settle when all attempts up to the end of a stretch are known
+	settled  uint64              // stretches that are
+
+	states states
+	odd    map[uint64]*scenarios.Intent
+
+	totals totals
+}
+
+// account is an intent that may still be tried.
+type account struct {
+	attempts []scenarios.Attempt
+	times    []span // of those that sent something
+	turned   int    // of them: refused for a neighbour's sake
+}
+
+type span struct{ from, to time.Time }
+
+// totals are over all attempts, warm-up included.
+type totals struct {
+	attempts, dropped, repeats, givenUp, stopped int
+	intents, repeated, overlapped                int // settled; tried more than once; tried by two at once
+	answers, sqlstates                           map[string]int
+	ledger                                       acquirer.Count
+	charged, doubleCharged, duplicates           int
+	owedCents                                    int64
+	lost                                         string
+	rows, duplicateRows                          int
+	turned                                       int // intents of which nothing came but the advice to try again
+	rowsRead                                     bool
+}
+
+// stretch is how many attempts are settled together.
+const stretch = 256
+
+func newBook(o Options, acq *acquirer.Acquirer) *book {
+	b := &book{
+		plan: newPlan(o), acq: acq, instances: uint64(o.Instances),
+		low: make([]uint64, o.Instances), open: map[uint64]*account{}, expiring: map[uint64][]uint64{},
+		odd: map[uint64]*scenarios.Intent{}, totals: totals{answers: map[string]int{}, sqlstates: map[string]int{}},
+	}
+	for range o.Instances {
+		b.held = append(b.held, map[uint64]bool{})
+	}
+	for _, a := range o.Scenario.Answers {
+		b.totals.answers[string(a)] = 0
+	}
+	return b
+}
+
+// enter notes what became of an instance's attempts.
+func (b *book) enter(instance int, facts []fact) {
+	for _, f := range facts {
+		b.held[instance][f.Seq] = true
+		if f.Dropped {
+			b.totals.dropped++
+			continue
+		}
+		b.attempt(b.plan.errand(f.Seq*b.instances+uint64(instance)), f)
+	}
+	for b.held[instance][b.low[instance]] {
+		delete(b.held[instance], b.low[instance])
+		b.low[instance]++
+	}
+	for known := b.known(); (b.settled+1)*stretch <= known; b.settled++ {
+		b.settleStretch(b.settled)
+	}
+}
+
+// known is the number up to which every attempt has been heard of.
+func (b *book) known() uint64 {
+	least := ^uint64(0)
+	for i, low := range b.low {
+		least = min(least, low*b.instances+uint64(i))
+	}
+	return least
+}
+
+func (b *book) attempt(e errand, f fact) {
+	t := &b.totals
+	t.attempts++
+	t.answers[string(f.Answer)]++
+	if f.State != "" {
+		t.sqlstates[f.State]++
+	}
+	if f.GivenUp {
+		t.givenUp++
+	}
+	if f.Stopped {
+		t.stopped++
+	}
+	if f.Lost != "" && t.lost == "" {
+		t.lost = f.Lost
+	}
+	a, ok := b.open[e.intent]
+	if !ok {
+		a = &account{}
+		b.open[e.intent] = a
+		b.expiring[e.last/stretch] = append(b.expiring[e.last/stretch], e.intent)
+	} else {
+		t.repeats++
+	}
+	a.attempts = append(a.attempts, scenarios.Attempt{Answer: f.Answer, HTTP: f.HTTP, Body: f.Body, Died: f.Stopped})
+	if f.Answer == scenarios.Failed && strings.HasPrefix(f.State, "40") {
+		a.turned++
+	}
+	if !f.Sent.IsZero() {
+		a.times = append(a.times, span{f.Sent, f.Ended})
+	}
+}
+
+func (b *book) settleStretch(n uint64) {
+	for _, intent := range b.expiring[n] {
+		if b.open[intent] != nil { // nobody has closed it before
+			req := b.plan.request(errand{intent: intent})
+			b.close(intent, req, b.acq.Settle(req.Key))
+		}
+	}
+	delete(b.expiring, n)
+}
+
+// settleAll settles what is left, when no attempt is under way any more.
+func (b *book) settleAll() {
+	for n := range b.expiring {
+		b.settleStretch(n)
+	}
+}
+
+// close settles an intent with what the acquirer says of it.
+func (b *book) close(number uint64, req scenarios.Request, c acquirer.Count) {
+	a := b.open[number]
+	delete(b.open, number)
+	t := &b.totals
+	t.intents++
+	if len(a.attempts) > 1 {
+		t.repeated++
+	}
+	if overlap(a.times) {
+		t.overlapped++
+	}
+	t.ledger.Requests += c.Requests
+	t.ledger.Captures += c.Captures
+	t.ledger.Declines += c.Declines
+	t.ledger.CapturedCents += c.CapturedCents
+	if c.Captures > 0 {
+		t.charged++
+		t.owedCents += req.AmountCents
+	}
+	if c.Captures > 1 {
+		t.doubleCharged++
+		t.duplicates += c.Captures - 1
+	}
+	if ordinary(c, a.attempts) {
+		b.states.set(number, awaitsRow)
+		return
+	}
+	// Transaction rollback (class 40) asks the client to try again, and here it does not: under load neighbours that have nothing to
+	// do with each other meet in an index page, and at SERIALIZABLE one of them must go. Its charge is not missing, it is not made yet.
+	if c.Requests == 0 && a.turned == len(a.attempts) {
+		t.turned++
+		return
+	}
+	b.states.set(number, isOdd)
+	b.odd[number] = &scenarios.Intent{
+		Request: req, Clients: len(a.attempts), Attempts: a.attempts,
+		Requests: c.Requests, Captures: c.Captures, Declines: c.Declines, CapturedCents: c.CapturedCents,
+	}
+}
+
+// ordinary says that an intent was charged once, told so, and told the same each time: with one row for it, there is nothing for
+// the scenario's checker to find.
+func ordinary(c acquirer.Count, attempts []scenarios.Attempt) bool {
+	if c.Requests != 1 || c.Captures != 1 {
+		return false
+	}
+	var first *scenarios.Attempt
+	for i := range attempts {
+		switch a := &attempts[i]; a.Answer {
+		case scenarios.Charged:
+			if first != nil {
+				return false
+			}
+			first = a
+		case scenarios.Replayed, scenarios.InProgress:
+		default:
+			return false
+		}
+	}
+	if first == nil {
+		return false
+	}
+	for _, a := range attempts {
+		if a.Answer == scenarios.Replayed && (a.HTTP != first.HTTP || a.Body != first.Body) {
+			return false
+		}
+	}
+	return true
+}
+
+// overlap says whether two of the spans have a moment in common.
+func overlap(spans []span) bool {
+	for i, a := range spans {
+		for _, b := range spans[:i] {
+			if a.from.Before(b.to) && b.from.Before(a.to) {
+				return true
+			}
+		}
+	}
+	return false
+}

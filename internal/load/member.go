@@ -1,0 +1,99 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"idemlab/internal/instance"
+	"idemlab/scenarios"
+)
+
+// tick is how often an instance says what it has measured. A second is a whole number of them.
+const tick = 200 * time.Millisecond
+
+// share is what an instance measured since it last said so.
+type share struct {
+	tally *tally
+	standing
+}
+
+// standing is the rest of a share.
+type standing struct {
+	Until    time.Time // what was answered up to then
+	Facts    []fact
+	InFlight int
+	Most     int // in flight, since the start
+	Queue    int // attempts that wait for a connection
+	Client   cost
+}
+
+// cost is what an instance itself took, since its start.
+type cost struct {
+	CPU   time.Duration // absent (negative) where the system does not say
+	Procs int
+	Heap  uint64  // live bytes at the last collection of garbage
+	Each  float64 // bytes for each attempt under way, when the most were; 0 where they never were many
+}
+
+// member is one instance of the service: in this process, or a process of its own.
+type member interface {
+	// warmUp connects the pool and prepares every statement on it.
+	warmUp(ctx context.Context) error
+	// run makes the attempts of a job and hands in each share, from one goroutine. Ctrl-C ends it early, and is no error.
+	run(ctx context.Context, j job, hand func(share)) error
+	close() error
+}
+
+// local is an instance in this process.
+type local struct {
+	inst     *instance.Instance
+	acquire  func(intent string) scenarios.Acquirer
+	prepares func(ctx context.Context, d *driver) (*preparer, error)
+	hangUp   func() // ends the conversation with an acquirer elsewhere; nil where it is in this process
+}
+
+func (l *local) warmUp(ctx context.Context) error { return l.inst.WarmUp(ctx) }
+
+func (l *local) close() error {
+	l.inst.Close()
+	if l.hangUp != nil {
+		l.hangUp()
+	}
+	return nil
+}
+
+func (l *local) run(ctx context.Context, j job, hand func(share)) (err error) {
+	d := &driver{job: j, inst: l.inst, acquire: l.acquire, meter: newMeter()}
+	if d.ahead, err = l.prepares(ctx, d); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.drive(ctx)
+	}()
+	w := newWatch()
+	sum := newTally()
+	say := func(until time.Time) {
+		sum.reset()
+		facts := d.meter.collect(sum)
+		hand(share{sum, standing{
+			Until: until, Facts: facts, InFlight: int(d.inFlight.Load()), Most: int(d.most.Load()),
+			Queue: l.inst.Waiting(), Client: w.look(int(d.inFlight.Load())),
+		}})
+	}
+	// The looks fall on the ends of ticks since the warm-up, so that a second is made of whole ones.
+	for next := j.Window.Start.Add(tick); ; next = next.Add(tick) {
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-timer.C:
+			say(next)
+			continue
+		case <-ended:
+			timer.Stop()
+		}
+		break
+	}
+	say(time.Now())
+	return d.ahead.stop()
+}

@@ -1,0 +1,257 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+
+	"idemlab/internal/acquirer"
+	"idemlab/internal/check"
+	"idemlab/internal/server/servertest"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// agrees says that ledger, rows and answers tell one story, for strategies with a row for each capture.
+func agrees(t *testing.T, r results.Run) {
+	t.Helper()
+	c := r.Counts
+	if c.Captures != *c.Rows || c.Captures != r.Answers["charged"] || c.CapturedCents != int64(c.Captures)*firstAmount {
+		t.Errorf("%s: %d captures, %d rows, %d charged, %d cents", r.Strategy, c.Captures, *c.Rows, r.Answers["charged"], c.CapturedCents)
+	}
+	sum := 0
+	for _, n := range r.Answers {
+		sum += n
+	}
+	if sum != c.Attempts || r.Load.Repeats != c.Attempts-c.Intents {
+		t.Errorf("%s: %d answers to %d attempts, %d repeats at %d intents", r.Strategy, sum, c.Attempts, r.Load.Repeats, c.Intents)
+	}
+}
+
+const firstAmount = 25000
+
+// On one server, in one test: the safe one holds, the unsafe one is caught, and every count agrees.
+func TestLoadHasAVerdict(t *testing.T) {
+	for _, c := range []struct {
+		strategy scenarios.Strategy
+		verdict  results.Verdict
+	}{
+		{scenarios.InsertFirst, results.Held}, {scenarios.InsertFirstOpenTx, results.Held}, {scenarios.CheckThenAct, results.Violated},
+		{scenarios.ForUpdateOrder, results.Held}, // its orders are made ahead of the attempts
+	} {
+		o := small(t, c.strategy)
+		var last Progress
+		o.Live = func(p Progress) { last = p }
+		r := run(t, o)
+		if !reflect.DeepEqual(last.Total, r.Load.Response) {
+			t.Errorf("%s: shown last %+v, ended with %+v", c.strategy.Name, last.Total, r.Load.Response)
+		}
+		if r.Verdict != c.verdict || r.ExitCode != 0 || r.Status != results.Complete {
+			t.Errorf("%s: %s, exit %d: %s", c.strategy.Name, r.Verdict, r.ExitCode, r.Reason)
+		}
+		agrees(t, r)
+		l := r.Load
+		if l.Attempts == 0 || l.Attempts >= r.Counts.Attempts || l.IntentsOverlapped < fewest || l.Response.N != l.Attempts || l.Service.N != l.Attempts {
+			t.Errorf("%s: %+v of %d attempts", c.strategy.Name, l, r.Counts.Attempts)
+		}
+	}
+}
+
+// What no answer shows, the ledger does: every strategy with an acquirer runs under load, and none does what it claims not to.
+func TestEveryStrategyUnderLoad(t *testing.T) {
+	for _, s := range scenarios.ChargeOnce.Strategies() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel() // most of it is waiting: for the acquirer and for the disk
+			if why := s.Lacking(servertest.Server(t).Info().VersionNum); why != "" {
+				t.Skip(s.Name, why)
+			}
+			o := small(t, s)
+			o.Duration, o.Warmup, o.Clients, o.Pool = 300*time.Millisecond, 0, 4, 4
+			r := run(t, o)
+			if r.ExitCode != check.ExitHeld && r.ExitCode != check.ExitInconclusive {
+				t.Errorf("%s, exit %d: %s; answers %v, states %v", r.Verdict, r.ExitCode, r.Reason, r.Answers, r.SQLStates)
+			}
+			if s.Name == scenarios.CheckThenAct.Name && r.Verdict != results.Violated {
+				t.Errorf("%s: %s", r.Verdict, r.Reason)
+			}
+		})
+	}
+}
+
+// Nothing can be learned of what never happened.
+func TestLoadThatProvesNothingIsInconclusive(t *testing.T) {
+	for reason, change := range map[string]func(*Options){
+		"no key was used twice":         func(o *Options) { o.RepeatShare, o.HotShare = 0, 0 },
+		"did not overlap":               func(o *Options) { o.Clients, o.Pool = 1, 1 },
+		"no control was run":            func(o *Options) { o.Control = nil },
+		"may go unseen":                 func(o *Options) { o.Control = &results.Control{Ran: true, ForcedCharge: &results.ForcedCharge{}} },
+		"the acquirer approved nothing": func(o *Options) { o.Acquirer.DeclineShare = 1 },
+		"attempts were given up after 50ms": func(o *Options) {
+			o.AttemptTimeout, o.Acquirer.Latency = 50*time.Millisecond, acquirer.Fixed(time.Minute)
+		},
+	} {
+		o := small(t, scenarios.InsertFirst)
+		change(&o)
+		if r := run(t, o); r.Verdict == results.Held || !strings.Contains(r.Reason, reason) {
+			t.Errorf("%s: %s (%s)", reason, r.Verdict, r.Reason)
+		}
+	}
+}
+
+// Instances are processes: what holds within one may not hold between two, and a strategy that asks PostgreSQL holds all the same.
+func TestInstancesShareNothingButTheDatabase(t *testing.T) {
+	for strategy, want := range map[*scenarios.Strategy]results.Verdict{&scenarios.ProcessMutex: results.Violated, &scenarios.InsertFirst: results.Held} {
+		o := small(t, *strategy)
+		o.Instances, o.Duration = 3, time.Second
+		r := run(t, o)
+		if r.Verdict != want || r.ExitCode != 0 {
+			t.Errorf("%s: %s, exit %d: %s", strategy.Name, r.Verdict, r.ExitCode, r.Reason)
+		}
+		agrees(t, r)
+		if r.Load.Response.N == 0 || r.Load.Client.MaxInFlight > o.Clients || len(r.Load.Seconds) != 1 {
+			t.Errorf("%+v", r.Load)
+		}
+	}
+	one := small(t, scenarios.ProcessMutex)
+	if r := run(t, one); r.Verdict != results.Held {
+		t.Errorf("in one process: %s (%s)", r.Verdict, r.Reason)
+	}
+}
+
+// An open loop's attempts keep coming while the service stalls: a customer waits from when he came. The service, asked for its own
+// time, has hardly noticed; and a closed loop's clients, who wait in line, see next to nothing of it either.
+func TestStallShowsInTheResponseTimeOfAnOpenLoop(t *testing.T) {
+	o := small(t, scenarios.InsertFirst)
+	o.Clients, o.Rate, o.Constant, o.MaxInFlight = 0, 200, true, 10_000
+	o.RepeatShare, o.HotShare, o.Acquirer.Latency = 0.2, 0, acquirer.Fixed(0)
+	o.Duration, o.Stall = 3*time.Second, time.Second
+	r := run(t, o)
+	l := r.Load
+	if *l.Response.P90MS < 400 || *l.Service.P90MS > *l.Response.P90MS/2 || *l.Service.MaxMS < 900 {
+		t.Errorf("response p90 %v, service p90 %v, max %v ms", *l.Response.P90MS, *l.Service.P90MS, *l.Service.MaxMS)
+	}
+	if r.Waits.Pool.Count == 0 || l.Settings.Loop != "open" || l.Settings.StallMS != 1000 || l.Dropped != 0 {
+		t.Errorf("%+v, %+v", r.Waits.Pool, l.Settings)
+	}
+	agrees(t, r)
+	o.Clients, o.Rate = 8, 0
+	closed := run(t, o).Load
+	if *closed.Response.P90MS > *l.Response.P90MS/2 || *closed.Response.MaxMS < 900 {
+		t.Errorf("a closed loop: p90 %v, max %v ms", *closed.Response.P90MS, *closed.Response.MaxMS)
+	}
+}
+
+// What is not sent is counted, and never passes for an answer.
+func TestArrivalsBeyondTheLimitAreDroppedAndCounted(t *testing.T) {
+	o := small(t, scenarios.InsertFirst)
+	o.Clients, o.Rate, o.MaxInFlight, o.Acquirer.Latency = 0, 500, 3, acquirer.Fixed(100*time.Millisecond)
+	r := run(t, o)
+	l := r.Load
+	if l.Dropped == 0 || l.Client.MaxInFlight > 3 || l.Attempts == 0 || l.Response.N != l.Attempts {
+		t.Errorf("%d dropped, %d in flight, %d attempts", l.Dropped, l.Client.MaxInFlight, l.Attempts)
+	}
+	agrees(t, r)
+}
+
+// The wait for an open transaction is named from both sides, with the time in which its connection did nothing; with the claim
+// committed there is none.
+func TestAutopsySaysWhoWaitedForWhom(t *testing.T) {
+	o := small(t, scenarios.InsertFirstOpenTx)
+	o.Acquirer.Latency, o.HotShare, o.RepeatShare, o.HotKeys = acquirer.Fixed(50*time.Millisecond), 0.9, 0.05, 1
+	held := run(t, o)
+	if b := held.Load.Blocking; len(b) == 0 || b[0].Waiter != "claim" || b[0].Event != "Lock/transactionid" || b[0].Blocker != "claim" || b[0].State != "idle in transaction" {
+		t.Errorf("%+v", b)
+	}
+	o.Strategy = scenarios.InsertFirst
+	free := run(t, o)
+	for what, c := range map[string]struct{ open, committed float64 }{
+		"idle in transaction":            {held.Load.Connections.IdleInTxSeconds, free.Load.Connections.IdleInTxSeconds},
+		"connection-seconds per capture": {*held.Load.Connections.SecondsPerCapture, *free.Load.Connections.SecondsPerCapture},
+	} {
+		if c.open < 2*c.committed || c.open <= 0 {
+			t.Errorf("%s: %v with the transaction open, %v with the claim committed", what, c.open, c.committed)
+		}
+	}
+}
+
+// Ctrl-C ends the arrivals; what is under way may end, the result is kept, and nothing stays behind.
+func TestInterruptedLoadReports(t *testing.T) {
+	srv := servertest.Server(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for _, instances := range []int{1, 2} {
+		o := small(t, scenarios.InsertFirst)
+		o.Duration, o.Instances, o.Warmup = time.Hour, instances, 0
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Live = func(p Progress) {
+			if p.Total.N > 50 {
+				cancel()
+			}
+		}
+		r, err := Run(ctx, srv, o)
+		cancel()
+		if err != nil || r.Status != results.Aborted || r.Load.Attempts <= 50 || r.Answers["failed"] != 0 {
+			t.Errorf("%v, %s, %v", err, r.Status, r.Answers)
+		}
+		agrees(t, r)
+		if r.Load.MeasuredMS >= 60_000 || r.Load.PerSecond <= 0 {
+			t.Errorf("%v ms, %v a second", r.Load.MeasuredMS, r.Load.PerSecond)
+		}
+	}
+	noSchemas(t, srv.DSN())
+}
+
+// An acquirer that does not answer must not keep Ctrl-C waiting for ever: attempts that outlast the grace died, and are judged so.
+func TestInterruptedLoadWaitsOnlySoLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the whole grace")
+	}
+	o := small(t, scenarios.InsertFirst)
+	o.Acquirer.Latency, o.AttemptTimeout, o.Duration = acquirer.Fixed(time.Hour), 2*time.Hour, time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o.Live = func(p Progress) { cancel() }
+	r, err := Run(ctx, servertest.Server(t), o)
+	if err != nil || r.Status != results.Aborted || r.Verdict == results.Held || *r.Counts.Orphans == 0 {
+		t.Errorf("%v, %s, %s (%s), %v", err, r.Status, r.Verdict, r.Reason, r.Answers)
+	}
+}
+
+// A server that goes away ends the run, with what was measured until then and in nobody's favour.
+func TestLostServerEndsTheLoad(t *testing.T) {
+	o := small(t, scenarios.InsertFirst)
+	s := o.Strategy
+	o.Strategy.New = func(env scenarios.Env) scenarios.Handler {
+		handle, n := s.New(env), 0
+		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			if n++; n > 40 { // clients is 1: nobody counts beside
+				_, err := db.Exec(ctx, `/* die */ SELECT pg_terminate_backend(pg_backend_pid())`)
+				return scenarios.Response{}, err
+			}
+			return handle(ctx, db, acq, req)
+		}
+	}
+	o.Duration, o.Clients, o.Pool = time.Hour, 1, 1
+	r, err := Run(t.Context(), servertest.Server(t), o)
+	if !errors.Is(err, ErrServerLost) || r.Status != results.Errored || r.Verdict == results.Held || r.Counts.Attempts < 30 {
+		t.Errorf("%v, %s, %s, %+v", err, r.Status, r.Verdict, r.Counts)
+	}
+}
+
+func noSchemas(t *testing.T, dsn string) {
+	t.Helper()
+	conn, err := pgx.Connect(context.WithoutCancel(t.Context()), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	var n int
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'idemlab%'`).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d schemas left (%v)", n, err)
+	}
+}
