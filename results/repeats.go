@@ -37,8 +37,6 @@ type AroundRepeats struct {
 	// Checkpointed says that a checkpoint came first, and then a repeat that was not counted, so that full-page images are out of the
 	// way; false where the role may make none.
 	Checkpointed bool `json:"checkpointed"`
-	// FullPageImages are those that got in all the same, over all counted repeats. Absent before PostgreSQL 15.
-	FullPageImages *int64 `json:"full_page_images,omitempty"`
 	// What the server wrote afterwards in as much time, when no repeat was sent: the share of others.
 	IdleMS       float64 `json:"idle_ms"`
 	IdleWALBytes int64   `json:"idle_wal_bytes"`

@@ -18,7 +18,7 @@ type counters struct {
 }
 
 // statistics are those that a backend reports when it comes to it.
-type statistics struct{ versions, dead, images int64 }
+type statistics struct{ versions, dead int64 }
 
 // counters reads them all, of everything in the schema: some strategies write to the order too.
 func (w *work) counters(ctx context.Context, pid uint32) (c counters, err error) {
@@ -28,9 +28,9 @@ func (w *work) counters(ctx context.Context, pid uint32) (c counters, err error)
 		}
 		c.statistics = &statistics{}
 		err = w.aside.QueryRow(ctx, `/* statistics */
-			SELECT sum(n_tup_ins + n_tup_upd)::bigint, sum(n_dead_tup)::bigint, (SELECT wal_fpi FROM pg_stat_wal)
+			SELECT sum(n_tup_ins + n_tup_upd)::bigint, sum(n_dead_tup)::bigint
 			  FROM pg_stat_user_tables
-			 WHERE schemaname = current_schema()`).Scan(&c.statistics.versions, &c.statistics.dead, &c.statistics.images)
+			 WHERE schemaname = current_schema()`).Scan(&c.statistics.versions, &c.statistics.dead)
 		if err != nil {
 			return c, fmt.Errorf("read the statistics: %w", err)
 		}
@@ -59,10 +59,7 @@ func (c counters) minus(before counters) counters {
 		sequenceNumbers: c.sequenceNumbers - before.sequenceNumbers,
 	}
 	if c.statistics != nil && before.statistics != nil {
-		d.statistics = &statistics{
-			c.statistics.versions - before.statistics.versions, c.statistics.dead - before.statistics.dead,
-			c.statistics.images - before.statistics.images,
-		}
+		d.statistics = &statistics{c.statistics.versions - before.statistics.versions, c.statistics.dead - before.statistics.dead}
 	}
 	if c.cpu != nil && before.cpu != nil {
 		cpu := *c.cpu - *before.cpu

@@ -113,13 +113,9 @@ func (ev *evidence) each() results.PerRepeat {
 }
 
 func (ev *evidence) around() results.AroundRepeats {
-	d := results.AroundRepeats{
+	return results.AroundRepeats{
 		Checkpointed: ev.checkpointed, IdleMS: results.MS(ev.span), IdleWALBytes: ev.idle.wal, IdleXIDs: ev.idle.xids,
 	}
-	if s := ev.took.statistics; s != nil {
-		d.FullPageImages = &s.images
-	}
-	return d
 }
 
 // describe starts the document of a run: what was asked for, and of whom.

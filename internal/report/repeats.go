@@ -79,9 +79,6 @@ func repeatsNotes(runs []results.Run) (lines []string) {
 		counted = true
 		unchecked = unchecked || !a.Checkpointed
 		sequence = sequence || p.SequenceNumbers > 0 && p.XIDs > 0 && p.XIDs < 0.1
-		if a.FullPageImages != nil && *a.FullPageImages > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %s in its WAL all the same.", r.Strategy, count(int(*a.FullPageImages), "full-page image")))
-		}
 		// A tenth: what is below it does not change what the figure says.
 		if total := p.WALBytes * float64(d.Counted); a.IdleWALBytes > 0 && float64(a.IdleWALBytes) > total/10 {
 			lines = append(lines, fmt.Sprintf("%s: in as much time without a repeat the server wrote %s of WAL, of %s with them: others are at work on it.",
