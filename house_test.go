@@ -37,6 +37,7 @@ func imports() map[string][]string {
 		"internal/instance":          {"internal/acquirer", "scenarios"},
 		"internal/service":           {"internal/instance", "internal/web", "scenarios"},
 		"internal/intents":           {"scenarios"},
+		"internal/meter":             {},
 		"internal/spec":              {"results"},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
@@ -49,6 +50,10 @@ func imports() map[string][]string {
 		"internal/report": append(low, "internal/stat"),
 		"internal/stat":   {},
 
+		"internal/storage": append(low, "internal/check", "internal/intents", "internal/meter", "internal/server"),
+		"internal/repeats": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents", "internal/meter",
+			"internal/server", "internal/tables"),
+
 		"cmd": append(low,
 			"internal/acquirer",
 			"internal/check",
@@ -59,12 +64,14 @@ func imports() map[string][]string {
 			"internal/load",
 			"internal/mutate",
 			"internal/race",
+			"internal/repeats",
 			"internal/report",
 			"internal/schedule",
 			"internal/server",
 			"internal/service",
 			"internal/spec",
 			"internal/stat",
+			"internal/storage",
 			"internal/tables",
 			"internal/web",
 		),

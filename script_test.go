@@ -103,6 +103,7 @@ func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 		"xml":             strictXML,
 		"attempts":        func(ts *testscript.TestScript, _ bool, args []string) { waitForAttempts(ts, cfg, args) },
 		"needs":           needs,
+		"running":         func(ts *testscript.TestScript, _ bool, args []string) { waitForStatement(ts, cfg, args[0]) },
 		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
 		"sql":             func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
@@ -227,6 +228,17 @@ func waitForAttempts(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []stri
 	})
 }
 
+// running PATTERN: waits until some connection's statement, or its last one, is like that.
+func waitForStatement(ts *testscript.TestScript, cfg *pgx.ConnConfig, pattern string) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		for seen := false; !seen; {
+			ts.Check(conn.QueryRow(ctx, `
+				SELECT EXISTS (SELECT FROM pg_stat_activity
+				                WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE $1)`, pattern).Scan(&seen))
+		}
+	})
+}
+
 // sql STATEMENT: runs it on the server; its first column must be true where it returns a row.
 func runSQL(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []string) {
 	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
@@ -255,7 +267,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
 	for _, name := range []string{
-		"race", "sweep", "load", "bystander", "explore", "verify", "mutate", "serve", "acquirer", "new-strategy", "strategies", "explain", "report",
+		"race", "sweep", "load", "bystander", "explore", "verify", "mutate", "storage", "repeats", "serve", "acquirer", "new-strategy", "strategies", "explain", "report",
 		"compare", "version",
 	} {
 		var out, errs bytes.Buffer

@@ -58,11 +58,11 @@ type Skipped struct {
 	Reason   string `json:"reason"`
 }
 
-// Run is one strategy under one engine.
+// Run is one strategy under one engine, or, under storage, one layout of the table.
 type Run struct {
 	Engine     string    `json:"engine"`
 	Scenario   string    `json:"scenario"`
-	Strategy   string    `json:"strategy"`
+	Strategy   string    `json:"strategy"`         // empty where none was run, as in storage
 	Hazard     string    `json:"hazard,omitempty"` // in a grid: what befell the attempts
 	Mutant     string    `json:"mutant,omitempty"` // how the strategy was broken on purpose
 	Fate       Fate      `json:"fate,omitempty"`   // and what became of that
@@ -87,6 +87,8 @@ type Run struct {
 	Explore   *Explore       `json:"explore,omitempty"`
 	Load      *Load          `json:"load,omitempty"`
 	Bystander *Bystander     `json:"bystander,omitempty"`
+	Storage   *Storage       `json:"storage,omitempty"`
+	Repeats   *Repeats       `json:"repeats,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

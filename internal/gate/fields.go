@@ -140,28 +140,31 @@ func barred() map[string]string {
 	}
 }
 
+// blocks are the parts that belong to one engine each, by their name.
+func blocks() []string { return []string{"explore", "load", "bystander", "storage", "repeats"} }
+
+// lacks are the parts of a run that an engine leaves out.
+func lacks() map[string][]string {
+	racesOnly := []string{"settings", "rounds", "racing_ms", "followups", "overlap"}
+	return map[string][]string{
+		"explore":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency"),
+		"load":      racesOnly,
+		"bystander": append(racesOnly, "waits", "latency"),
+		"repeats":   append(racesOnly, "waits", "latency", "control"),
+		"storage":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency", "control"),
+	}
+}
+
 // has says whether runs of the kind can have the field.
 func (k Kind) has(path string) bool {
 	in := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return path == p || strings.HasPrefix(path, p+".") })
 	}
-	switch k.Engine {
-	case "race":
-		if in("explore", "load", "bystander") {
-			return false
-		}
-	case "explore":
-		if in("settings", "counts", "answers", "sqlstates", "followups", "rounds", "racing_ms", "overlap", "waits", "latency", "load", "bystander") {
-			return false
-		}
-	case "load":
-		if in("settings", "rounds", "racing_ms", "followups", "overlap", "explore", "bystander") {
-			return false
-		}
-	case "bystander":
-		if in("settings", "rounds", "racing_ms", "followups", "overlap", "explore", "load") {
-			return false
-		}
+	if top, _, _ := strings.Cut(path, "."); slices.Contains(blocks(), top) && top != k.Engine {
+		return false // an engine's own block
+	}
+	if in(lacks()[k.Engine]...) {
+		return false
 	}
 	switch {
 	case in(acquirers()...):

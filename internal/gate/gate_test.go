@@ -331,7 +331,10 @@ func TestGatesOnRecordedRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, run := range d.Runs {
-			kind := Kind{Engine: run.Engine, Acquirer: run.Counts.AcquirerCounts != nil, Followups: run.Followups != nil, Measures: run.Counts.Measures != nil}
+			kind := Kind{Engine: run.Engine, Followups: run.Followups != nil}
+			if c := run.Counts; c != nil {
+				kind.Acquirer, kind.Measures = c.AcquirerCounts != nil, c.Measures != nil
+			}
 			fields := on(t, kind)
 			var gates []Gate
 			for path, want := range numbers("", raw.Runs[i]) {

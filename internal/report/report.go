@@ -80,6 +80,10 @@ func Text(w io.Writer, d results.Document, s Style) error {
 func heading(b *strings.Builder, r results.Run) {
 	if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
+	} else if r.Storage != nil {
+		storageHeading(b, r)
+	} else if r.Repeats != nil {
+		repeatsHeading(b, r)
 	} else if r.Load != nil {
 		loadHeading(b, r, r.Load.Settings)
 	} else if r.Explore != nil {
@@ -128,7 +132,7 @@ func body(b *strings.Builder, runs []results.Run, s Style) error {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintln(b, r.Strategy)
+		fmt.Fprintln(b, subject(r))
 		for _, f := range fields(r) {
 			label := f.label
 			for _, v := range f.values {

@@ -9,7 +9,7 @@ import (
 
 // notes are sentences about what the table cannot say.
 func notes(b *strings.Builder, runs []results.Run) {
-	var lines []string
+	lines := append(storageNotes(runs), repeatsNotes(runs)...)
 	held := false
 	for _, r := range runs {
 		if s := r.Settings; s != nil && s.AcquirerSettings != nil && s.AcquirerDedup {
@@ -78,7 +78,7 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 		b.WriteString("\n")
 	}
 	for _, r := range d.Runs {
-		line := fmt.Sprintf("%s: %s", r.Strategy, r.Verdict)
+		line := fmt.Sprintf("%s: %s", subject(r), r.Verdict)
 		if r.Reason != "" {
 			line += " (" + r.Reason + ")"
 		}
@@ -130,7 +130,7 @@ func against(d results.Document) string {
 	var parts []string
 	for _, r := range d.Runs {
 		if r.ClaimCode() == 1 {
-			parts = append(parts, fmt.Sprintf("%s %s", r.Strategy, r.Verdict))
+			parts = append(parts, fmt.Sprintf("%s %s", subject(r), r.Verdict))
 		}
 	}
 	return strings.Join(parts, ", ")
