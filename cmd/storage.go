@@ -13,6 +13,7 @@ import (
 	"idemlab/internal/server"
 	"idemlab/internal/storage"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 // Bounds of what is loaded: fewer keys say nothing about bytes per key, and more take a night.
@@ -53,7 +54,8 @@ The keys are spread over one lifetime and one expired day behind it. WAL is coun
 where the role may make one: best on a server where nobody else is at work. One that is started here runs without autovacuum.`,
 		Example: `  idemlab storage
   idemlab storage --keys 100000 --rate 500 --lifetime 7d
-  idemlab storage --layout=text-v4,text-v4-by-day --json`,
+  idemlab storage --layout=text-v4,text-v4-by-day --json
+  idemlab storage --layout=uuid-v7 --fail-on 'storage.size.bytes_per_key>250'`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options, err := f.options(a)
@@ -126,7 +128,7 @@ func (f *storageFlags) options(a *app) ([]storage.Options, error) {
 }
 
 func (a *app) runStorage(ctx context.Context, f storageFlags, options []storage.Options) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(scenarios.ChargeOnce); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

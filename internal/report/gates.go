@@ -55,14 +55,14 @@ func sweepJudges(b *strings.Builder, d results.Document, s Style) error {
 func called(runs []results.Run, n int) string {
 	r := runs[n]
 	if r.Hazard != "" {
-		return r.Strategy + ", " + Cell(r)
+		return subject(r) + ", " + Cell(r)
 	}
 	for i, other := range runs {
-		if i != n && other.Strategy == r.Strategy {
-			return r.Strategy + ", " + asked(r)
+		if i != n && subject(other) == subject(r) {
+			return subject(r) + ", " + asked(r)
 		}
 	}
-	return r.Strategy
+	return subject(r)
 }
 
 func moodOfGate(g results.Gate) mood {
@@ -119,7 +119,7 @@ func gateConclusion(d results.Document) string {
 		for _, r := range d.Runs {
 			for _, g := range r.Gates {
 				if g.Outcome == o && r.Status == results.Complete {
-					which = append(which, r.Strategy+" "+g.Expr)
+					which = append(which, subject(r)+" "+g.Expr)
 				}
 			}
 		}

@@ -47,14 +47,14 @@ func JUnit(w io.Writer, d results.Document) error {
 	total := 0.0
 	twice := map[string]int{} // CI servers take cases of one name for one
 	for _, r := range d.Runs {
-		twice[r.Strategy+Cell(r)]++
+		twice[subject(r)+Cell(r)]++
 	}
 	for _, r := range d.Runs {
 		name := Cell(r)
-		if twice[r.Strategy+name] > 1 && r.Hazard == "" {
+		if twice[subject(r)+name] > 1 && r.Hazard == "" {
 			name = asked(r)
 		}
-		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: name, Time: seconds(r.DurationMS)}
+		c := junitCase{Class: "idemlab." + r.Scenario + "." + subject(r), Name: name, Time: seconds(r.DurationMS)}
 		total += r.DurationMS
 		cause := &junitCause{Message: compared(r), Text: again(r)}
 		suite.add(c, r.ClaimCode(), cause)
@@ -126,6 +126,15 @@ func Cell(r results.Run) string {
 func again(r results.Run) string {
 	if r.Explore != nil && r.Explore.Trace != nil {
 		return Again(r)
+	}
+	if r.Storage != nil {
+		s := r.Storage.Settings
+		return fmt.Sprintf("idemlab storage --layout=%s --keys %d --rate %s --lifetime %s --batch %d --sample %d --seed %d",
+			r.Storage.Layout, s.Keys, decimal(s.Rate), lifetime(s), s.Batch, s.Sample, r.Seed)
+	}
+	if r.Repeats != nil {
+		return fmt.Sprintf("idemlab repeats --strategy=%s --repeats %d --isolation '%s' --seed %d",
+			r.Strategy, r.Repeats.Settings.Repeats, r.Server.Isolation, r.Seed)
 	}
 	if s := r.Settings; s != nil {
 		latency := ""
