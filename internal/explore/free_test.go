@@ -61,7 +61,7 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 			if jitter > 0 { // a race in the wild is not one gun for all
 				time.Sleep(rand.N(jitter)) // what is tested is disorder in time
 			}
-			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), req, e.o.AttemptsPerSession)
+			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), e.o.Scenario.Request(req, i), e.o.AttemptsPerSession)
 		})
 	}
 	close(gate)
