@@ -24,6 +24,8 @@ func imports() map[string][]string {
 		"results":   {},
 
 		"internal/acquirer":          {"scenarios"},
+		"internal/broker":            {},
+		"internal/broker/rabbittest": {},
 		"internal/check":             low,
 		"internal/child":             {},
 		"internal/lockwait":          low,
@@ -40,11 +42,13 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/load": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
 			"internal/lockwait", "internal/server", "internal/tables"),
+		"internal/consume": append(low, "internal/acquirer", "internal/broker", "internal/check", "internal/child", "internal/instance", "internal/intents",
+			"internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
 		"internal/report": low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/load", "internal/mutate", "internal/report",
+		"cmd": append(low, "internal/acquirer", "internal/broker", "internal/check", "internal/consume", "internal/race", "internal/explore", "internal/load", "internal/mutate", "internal/report",
 			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
