@@ -3,6 +3,7 @@ package consume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"idemlab/internal/acquirer"
 	"idemlab/internal/broker/rabbittest"
@@ -182,24 +184,34 @@ func TestWhatProvesNothingIsInconclusive(t *testing.T) {
 
 // Every strategy of the scenario consumes, and none does what it claims not to do.
 func TestEveryStrategyConsumes(t *testing.T) {
+	srv := servertest.Server(t)
+	var all errgroup.Group
+	all.SetLimit(8) // more than t.Parallel has processors for: most of it is waiting, for windows and for claims to grow old
 	for _, s := range scenarios.ChargeOnce.Strategies() {
-		if s.Lacking(servertest.Server(t).Info().VersionNum) != "" {
+		if s.Lacking(srv.Info().VersionNum) != "" {
 			continue
 		}
-		t.Run(s.Name, func(t *testing.T) {
-			t.Parallel()
-			o := small(t, s)
-			o.Charges, o.Kills, o.MaxDeliveries = 6, 3, 80
-			r := run(t, o)
+		o := small(t, s)
+		o.Charges, o.Kills, o.MaxDeliveries = 6, 3, 80
+		all.Go(func() error {
+			r, err := Run(t.Context(), srv, o)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.Name, err)
+			}
+			agrees(t, r)
 			if r.ExitCode != check.ExitHeld && r.ExitCode != check.ExitInconclusive {
-				t.Errorf("%s, exit %d: %s; answers %v, states %v", r.Verdict, r.ExitCode, r.Reason, r.Answers, r.SQLStates)
+				t.Errorf("%s: %s, exit %d: %s; answers %v, states %v", s.Name, r.Verdict, r.ExitCode, r.Reason, r.Answers, r.SQLStates)
 			}
 			// What answers every repeat with an error can never be acknowledged once it has died.
 			ends := s.Name != scenarios.CatchInTx.Name
 			if n := r.Consume; (n.Acknowledged == n.Messages) != ends {
-				t.Errorf("%d of %d acknowledged", n.Acknowledged, n.Messages)
+				t.Errorf("%s: %d of %d acknowledged", s.Name, n.Acknowledged, n.Messages)
 			}
+			return nil
 		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
