@@ -43,12 +43,12 @@ func TestConsumersNotes(t *testing.T) {
 		"a charge sent twice under two ids has two keys": func(r *results.Run) {
 			r.Consume.Settings.KeyFrom, r.Consume.DoublePublishes, r.Consume.Settings.DoublePublishID = "message-id", 3, "new"
 		},
-		"3 messages set aside after 5 deliveries":func(r *results.Run) {},
-		"3 dropped by the broker":                func(r *results.Run) { r.Consume.Deduplicated = &n },
-		"0 dropped by the broker":                func(r *results.Run) { r.Consume.Deduplicated = &zero },
-		"2 while the first was at work":          func(r *results.Run) { r.Consume.RanOut = 2 },
-		"4 not ended":                            func(r *results.Run) { r.Consume.Unfinished = 4 },
-		"this acquirer moves money once":         func(r *results.Run) { r.Consume.Settings.AcquirerDedup = true },
+		"3 messages set aside after 5 deliveries": func(r *results.Run) {},
+		"3 dropped by the broker":                 func(r *results.Run) { r.Consume.Deduplicated = &n },
+		"0 dropped by the broker":                 func(r *results.Run) { r.Consume.Deduplicated = &zero },
+		"2 while the first was at work":           func(r *results.Run) { r.Consume.RanOut = 2 },
+		"4 not ended":                             func(r *results.Run) { r.Consume.Unfinished = 4 },
+		"this acquirer moves money once":          func(r *results.Run) { r.Consume.Settings.AcquirerDedup = true },
 		"20% sent twice, under the same id 2s later": func(r *results.Run) {
 			s := &r.Consume.Settings
 			s.DoublePublishShare, s.DoublePublishID, s.DoublePublishAfterMS = 0.2, "same", 2000
