@@ -25,6 +25,8 @@ func imports() map[string][]string {
 
 		"internal/web":               {},
 		"internal/acquirer":          {"internal/web", "scenarios"},
+		"internal/broker":            {},
+		"internal/broker/rabbittest": {},
 		"internal/check":             low,
 		"internal/child":             {},
 		"internal/lockwait":          low,
@@ -45,6 +47,8 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/load": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
 			"internal/lockwait", "internal/server", "internal/tables"),
+		"internal/consume": append(low, "internal/acquirer", "internal/broker", "internal/check", "internal/child", "internal/instance", "internal/intents",
+			"internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
 		"internal/report": append(low, "internal/stat"),
@@ -56,8 +60,10 @@ func imports() map[string][]string {
 
 		"cmd": append(low,
 			"internal/acquirer",
+			"internal/broker",
 			"internal/check",
 			"internal/compare",
+			"internal/consume",
 			"internal/explore",
 			"internal/gate",
 			"internal/instance",

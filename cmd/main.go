@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"idemlab/internal/consume"
 	"idemlab/internal/load"
 	"idemlab/internal/race"
 	"idemlab/internal/server"
@@ -28,10 +29,11 @@ const (
 	exitInterrupted  = 130
 )
 
-// The hidden first arguments that make this program one more instance of the service, under a race or under load.
+// The hidden first arguments that make this program one more instance of the service, under a race, under load or as a consumer.
 const (
-	raceInstance = "race-instance"
-	loadInstance = "load-instance"
+	raceInstance    = "race-instance"
+	loadInstance    = "load-instance"
+	consumeInstance = "consume-instance"
 )
 
 // Main runs one command and returns the exit code. schema is the text of schema.sql; the rest is the process's own.
@@ -59,7 +61,7 @@ func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr
 // Instance answers as one more instance of the service where args say so.
 func Instance(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, handled bool) {
 	serve := map[string]func(context.Context, io.Reader, io.Writer) error{
-		raceInstance: race.ServeInstance, loadInstance: load.ServeInstance,
+		raceInstance: race.ServeInstance, loadInstance: load.ServeInstance, consumeInstance: consume.ServeConsumer,
 	}
 	if len(args) != 1 || serve[args[0]] == nil {
 		return 0, false

@@ -89,6 +89,7 @@ type Run struct {
 	Bystander *Bystander     `json:"bystander,omitempty"`
 	Storage   *Storage       `json:"storage,omitempty"`
 	Repeats   *Repeats       `json:"repeats,omitempty"`
+	Consume   *Consume       `json:"consume,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

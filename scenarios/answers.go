@@ -24,6 +24,13 @@ func outcomeOf(r Receipt) outcome {
 	return outcome{Declined, "RECUSADA", 402, fmt.Sprintf(`{"captura": %q, "status": "RECUSADA"}`, r.ID)}
 }
 
+// Recorded is what a receipt becomes in the table, status, resposta_http and resposta_corpo, for whoever enters it in a strategy's
+// place.
+func Recorded(r Receipt) (status string, http int, body string) {
+	o := outcomeOf(r)
+	return o.status, o.http, o.body
+}
+
 // first reads back what was just stored, so that the first answer and its replays are the same bytes.
 func (o outcome) first(row pgx.Row) (Response, error) {
 	r := Response{Answer: o.answer}

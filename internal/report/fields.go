@@ -48,6 +48,9 @@ func fields(r results.Run) []field {
 	if r.Load != nil {
 		return loadFields(r)
 	}
+	if r.Consume != nil {
+		return consumeFields(r)
+	}
 	if !acquires(r) {
 		return measuredFields(r)
 	}

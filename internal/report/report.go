@@ -114,6 +114,8 @@ func heading(b *strings.Builder, r results.Run) {
 		repeatsHeading(b, r)
 	} else if r.Load != nil {
 		loadHeading(b, r, r.Load.Settings)
+	} else if r.Consume != nil {
+		consumeHeading(b, r, r.Consume.Settings)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return

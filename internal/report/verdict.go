@@ -12,24 +12,54 @@ func notes(b *strings.Builder, runs []results.Run) {
 	lines := append(storageNotes(runs), repeatsNotes(runs)...)
 	held := false
 	for _, r := range runs {
-		if s := r.Settings; s != nil && s.AcquirerSettings != nil && s.AcquirerDedup {
+		if s := acquirerOf(r); s != nil && s.AcquirerDedup {
 			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
+		}
+		if r.Consume != nil {
+			lines = append(lines, consumeNotes(r)...)
 		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
 		if n, what := raced(r); r.Verdict == results.Held && n > 0 {
 			held = true
-			lines = append(lines, fmt.Sprintf("%s: %s in %s that raced: the true share is below %.1f%% (95%% confidence).",
-				r.Strategy, what, count(n, "intent"), 100*upper95(n)))
+			lines = append(lines, fmt.Sprintf("%s: %s in %s: the true share is below %.1f%% (95%% confidence).",
+				r.Strategy, what, of(r, n), 100*upper95(n)))
 		}
 	}
 	if held {
-		lines = append(lines, "A race shows what happened, not what can happen.")
+		lines = append(lines, showsWhatHappened(runs[0]))
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(lines, "\n"))
 	}
+}
+
+// acquirerOf is how the acquirer was asked for, or nil.
+func acquirerOf(r results.Run) *results.AcquirerSettings {
+	switch {
+	case r.Settings != nil:
+		return r.Settings.AcquirerSettings
+	case r.Load != nil:
+		return r.Load.Settings.AcquirerSettings
+	case r.Consume != nil:
+		return r.Consume.Settings.AcquirerSettings
+	}
+	return nil
+}
+
+func of(r results.Run, n int) string {
+	if r.Consume != nil {
+		return count(n, "charge") + " that came to a consumer twice"
+	}
+	return count(n, "intent") + " that raced"
+}
+
+func showsWhatHappened(r results.Run) string {
+	if r.Consume != nil {
+		return "A run shows what happened, not what can happen."
+	}
+	return "A race shows what happened, not what can happen."
 }
 
 // raced is the number of intents in which something could have gone wrong and did not, and what: their attempts overlapped,
@@ -38,6 +68,8 @@ func raced(r results.Run) (n int, what string) {
 	switch {
 	case r.Load != nil && r.Counts != nil && r.Counts.AcquirerCounts != nil && r.Counts.IntentsDoubleCharged == 0:
 		return r.Load.IntentsOverlapped, "0 double charges"
+	case r.Consume != nil && r.Counts != nil && r.Counts.AcquirerCounts != nil && r.Counts.IntentsDoubleCharged == 0:
+		return r.Consume.Repeated, "0 double charges"
 	case r.Counts == nil || r.Overlap == nil:
 		return 0, ""
 	case r.Counts.AcquirerCounts == nil:
