@@ -249,7 +249,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "sweep", "explore", "verify", "mutate", "serve", "acquirer", "new-strategy", "strategies", "explain", "report", "version"} {
+	for _, name := range []string{"race", "sweep", "explore", "verify", "mutate", "serve", "acquirer", "retry", "new-strategy", "strategies", "explain", "report", "version"} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

@@ -93,6 +93,9 @@ func again(r results.Run) string {
 	if r.Explore != nil && r.Explore.Trace != nil {
 		return Again(r)
 	}
+	if r.Retry != nil {
+		return againRetry(r)
+	}
 	if s := r.Settings; s != nil {
 		latency := ""
 		if s.AcquirerSettings != nil {

@@ -61,6 +61,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 			return err
 		}
 		autopsy(&b, d.Runs)
+		aftermath(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	if d.Error != nil {
@@ -73,7 +74,9 @@ func Text(w io.Writer, d results.Document, s Style) error {
 
 // heading is one paragraph: the question and the place.
 func heading(b *strings.Builder, r results.Run) {
-	if c := r.Settings; c != nil {
+	if r.Retry != nil {
+		retryHeading(b, r)
+	} else if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
 	} else if r.Load != nil {
 		loadHeading(b, r, r.Load.Settings)
