@@ -98,6 +98,7 @@ func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 		"xml":             strictXML,
 		"attempts":        func(ts *testscript.TestScript, _ bool, args []string) { waitForAttempts(ts, cfg, args) },
 		"needs":           needs,
+		"gone":            func(ts *testscript.TestScript, _ bool, _ []string) { gone(ts, cfg) },
 		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
 		"sql":             func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
@@ -199,6 +200,17 @@ func noSchemas(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
 		ts.Check(conn.QueryRow(ctx, `SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'idemlab%'`).Scan(&n))
 		if n > 0 {
 			ts.Fatalf("%d schemas left", n)
+		}
+	})
+}
+
+// gone: waits until no session of a run is left on the server, nor a schema.
+func gone(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		for left := true; left; {
+			ts.Check(conn.QueryRow(ctx, `
+				SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend')
+				    OR EXISTS (SELECT FROM pg_namespace WHERE nspname LIKE 'idemlab%')`).Scan(&left))
 		}
 	})
 }

@@ -85,7 +85,7 @@ func retryFaults(t results.Retry) []string {
 func retryProcesses(t results.Retry) string {
 	text := fmt.Sprintf("%s started, %s killed", thousands(int64(t.ServiceStarts)), thousands(int64(t.ServiceDeaths)))
 	if t.PostgresCrashes > 0 {
-		text += fmt.Sprintf("; PostgreSQL crashed %d×", t.PostgresCrashes)
+		text += fmt.Sprintf("; PostgreSQL crashed: %d", t.PostgresCrashes)
 	}
 	return text
 }
