@@ -110,12 +110,13 @@ func TestREADMECommandsDoWhatItSays(t *testing.T) {
 func shape(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if regexp.MustCompile(`lock waits|pool waits|by the client|at claim|^│ +│ *[\d,]* ?(in_progress|replayed)?`).MatchString(line) ||
+		if regexp.MustCompile(`lock waits|pool waits|by the client|at claim|who waited|, for one |^knee|^│ +│ *[\d,]* ?(in_progress|replayed)?`).MatchString(line) ||
 			strings.HasPrefix(line, "PostgreSQL") {
 			continue
 		}
 		line = regexp.MustCompile(` \((embedded|IDEMLAB_DSN)\)`).ReplaceAllString(line, "")
 		line = regexp.MustCompile(`[\d.,]*\d`).ReplaceAllString(line, "#")
+		line = strings.ReplaceAll(line, "–", "#") // too few to tell
 		line = regexp.MustCompile(` (ms|s)\b`).ReplaceAllString(line, "")
 		line = regexp.MustCompile(`[ ─]+`).ReplaceAllString(line, " ")
 		lines = append(lines, strings.TrimSpace(line))

@@ -45,6 +45,10 @@ func (w withServer) Run() int {
 // database of its own, so that each sees what it left behind and nobody else.
 func TestScripts(t *testing.T) {
 	srv := servertest.Server(t)
+	reference, err := filepath.Abs(filepath.Join("results", "reference"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -54,6 +58,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("IDEMLAB_DSN", srv.DSN()+" dbname="+name)
 			e.Setenv("DBNAME", name)
+			e.Setenv("REFERENCE", reference)
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
 			return nil
 		},
@@ -99,6 +104,7 @@ func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 		"attempts":        func(ts *testscript.TestScript, _ bool, args []string) { waitForAttempts(ts, cfg, args) },
 		"needs":           needs,
 		"gone":            func(ts *testscript.TestScript, _ bool, _ []string) { gone(ts, cfg) },
+		"running":         func(ts *testscript.TestScript, _ bool, args []string) { waitForStatement(ts, cfg, args[0]) },
 		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
 		"sql":             func(ts *testscript.TestScript, _ bool, args []string) { runSQL(ts, cfg, args) },
@@ -234,6 +240,17 @@ func waitForAttempts(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []stri
 	})
 }
 
+// running PATTERN: waits until some connection's statement, or its last one, is like that.
+func waitForStatement(ts *testscript.TestScript, cfg *pgx.ConnConfig, pattern string) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		for seen := false; !seen; {
+			ts.Check(conn.QueryRow(ctx, `
+				SELECT EXISTS (SELECT FROM pg_stat_activity
+				                WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE $1)`, pattern).Scan(&seen))
+		}
+	})
+}
+
 // sql STATEMENT: runs it on the server; its first column must be true where it returns a row.
 func runSQL(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []string) {
 	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
@@ -261,7 +278,10 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "sweep", "explore", "verify", "mutate", "serve", "acquirer", "retry", "new-strategy", "strategies", "explain", "report", "version"} {
+	for _, name := range []string{
+		"race", "sweep", "load", "bystander", "explore", "verify", "mutate", "storage", "repeats", "serve", "acquirer", "retry", "new-strategy", "strategies", "explain", "report",
+		"compare", "version",
+	} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

@@ -29,7 +29,7 @@ func withError(d results.Document, err error) results.Document {
 	if d.Error != nil {
 		text = *d.Error + "\n" + text
 	}
-	d.Error, d.ExitCode = &text, worse(d.ExitCode, exitCouldNotRun)
+	d.Error, d.ExitCode = &text, worse(d.ExitCode, codeOf(err))
 	return d
 }
 

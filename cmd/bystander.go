@@ -66,6 +66,7 @@ does not. Each cell is measured undisturbed first; where less than half of the u
 	fl.DurationVar(&f.duration, "duration", 2*time.Second, "length of a cell, or one and a half times the acquirer's where that is longer; half as long undisturbed before")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "bystander")
 	return c
 }
 
@@ -120,7 +121,7 @@ func (f *bystanderFlags) options(a *app) ([]load.BystanderOptions, error) {
 }
 
 func (a *app) runBystander(ctx context.Context, f bystanderFlags, options []load.BystanderOptions) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(options[0].Scenario); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

@@ -61,6 +61,18 @@ func (f *verifyFlags) cells(a *app) ([]cell, error) {
 	return cells, nil
 }
 
+// scenariosOf are the scenarios that cells are of, each once.
+func scenariosOf(cells []cell) []scenarios.Scenario {
+	var all []scenarios.Scenario
+	for _, c := range cells {
+		s := c.strategy.Scenario()
+		if !slices.ContainsFunc(all, func(known scenarios.Scenario) bool { return known.Name == s.Name }) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // row is a strategy's cells at one level.
 func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string) []cell {
 	exploration := func(h scenarios.Hazard, sessions, crashes, lost int) cell {

@@ -61,7 +61,7 @@ never "held".`,
 
 // runExplore explores one strategy after another on one server, and puts out one document, also where it ends early.
 func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Case) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(cases[0].Scenario); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

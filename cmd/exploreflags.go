@@ -50,6 +50,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	fl.BoolVar(&f.step, "step", false, "walk through the one order key by key, on a terminal")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "explore")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("search", cobra.FixedCompletions([]string{explore.DPOR, explore.Full, explore.Random}, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -50,7 +50,7 @@ understate a stall; an open loop's do not.`,
 
 // runLoad loads one strategy after another on one server, and puts out one document, also where it ends early.
 func (a *app) runLoad(ctx context.Context, f loadFlags, options []load.Options) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(options[0].Scenario); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

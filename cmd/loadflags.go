@@ -67,6 +67,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fl.DurationVar(&f.lease, "lease", 0, "length of a claim's lease, in strategies that lease (default: each one's own)")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "load")
 	_ = c.RegisterFlagCompletionFunc("arrivals", cobra.FixedCompletions([]string{"poisson", "constant"}, cobra.ShellCompDirectiveNoFileComp))
 	f.typed = c.Flags().Changed
 }

@@ -24,7 +24,8 @@ only where its attempts were seen to overlap. Without --strategy, the article's 
 		Example: `  idemlab race
   idemlab race --strategy=check-then-act --attempts 50
   idemlab race --strategy=insert-first,insert-first-open-tx --attempts 20 --intents 1 --acquirer-latency 2s
-  idemlab race --strategy=insert-first --instances 4 --dsn postgres://localhost/lab --json`,
+  idemlab race --strategy=insert-first --instances 4 --dsn postgres://localhost/lab --json
+  idemlab race --strategy=insert-first --fail-on 'latency.p99_ms>250' --baseline before.json --junit report.xml`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options, err := f.options(a)
@@ -40,7 +41,7 @@ only where its attempts were seen to overlap. Without --strategy, the article's 
 
 // runRace races one strategy after another on one server, and puts out one document, also where it ends early.
 func (a *app) runRace(ctx context.Context, f raceFlags, options []race.Options) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(options[0].Scenario); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

@@ -45,6 +45,7 @@ func (f *raceFlags) add(c *cobra.Command) {
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "race")
 }
 
 // options checks everything that can be wrong before a server is looked for, and returns one race for each strategy.

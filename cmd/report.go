@@ -2,12 +2,10 @@ package cmd
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"idemlab/internal/report"
-	"idemlab/results"
 )
 
 func (a *app) report() *cobra.Command {
@@ -29,14 +27,9 @@ func (a *app) report() *cobra.Command {
 			if format == "markdown" && (len(a.maps) > 0 || a.details) {
 				return usagef("--show and --details are for the terminal: leave them out with --format markdown")
 			}
-			f, err := os.Open(args[0])
+			d, err := readDocument(args[0])
 			if err != nil {
-				return usagef("report: %w", err)
-			}
-			defer f.Close()
-			d, err := results.Read(f)
-			if err != nil {
-				return usagef("%s: %w", args[0], err)
+				return usagef("report %s: %w", args[0], err)
 			}
 			if format == "text" {
 				return report.Text(a.stdout, d, a.terminal(a.stdout))

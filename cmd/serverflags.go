@@ -29,5 +29,15 @@ func (f *serverFlags) options(a *app, connections int) server.Options {
 	}
 }
 
+// quiet is options for commands that count what the server writes: one of our own runs no autovacuum, which would come when it pleases,
+// write WAL of its own and keep dead rows from being pruned. --pg-set autovacuum=on has the last word.
+func (f *serverFlags) quiet(a *app, connections int) server.Options {
+	o := f.options(a, connections)
+	if !o.NamesServer() {
+		o.Settings = append([]string{"autovacuum=off"}, o.Settings...)
+	}
+	return o
+}
+
 // say is one line for people, on stderr.
 func (a *app) say(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }

@@ -25,6 +25,11 @@ func (a *app) runSpec(ctx context.Context, f exploreFlags) error {
 	if f.format == "isolationtester" && f.output.json {
 		return usagef("--format=isolationtester and --json both want stdout: leave one out")
 	}
+	if f.format == "isolationtester" {
+		if err := f.output.gates.refuse("--format=isolationtester, which prints no run document"); err != nil {
+			return err
+		}
+	}
 	text, err := os.ReadFile(f.spec)
 	if err != nil {
 		return usagef("--spec: %w", err)

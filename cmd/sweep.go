@@ -43,7 +43,7 @@ them on one server. The axes are ` + strings.Join(variableNames(), ", ") + `; a 
 // runSweep races every cell and puts out one document, also where it ends early.
 func (a *app) runSweep(ctx context.Context, f sweepFlags, p plan) error {
 	out := &f.race.output
-	if err := errors.Join(out.prepare(), f.prepareCSV()); err != nil {
+	if err := errors.Join(out.prepare(p.cells[0].race.Scenario), f.prepareCSV()); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

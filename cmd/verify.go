@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"idemlab/internal/check"
-	"idemlab/internal/report"
 	"idemlab/internal/server"
 	"idemlab/results"
 	"idemlab/scenarios"
@@ -31,7 +29,6 @@ type verifyFlags struct {
 	budget   time.Duration
 	parallel int
 	full     bool
-	junit    string
 	scenario string
 }
 
@@ -64,11 +61,11 @@ one must be caught, and what is undecided is exit code 4. One command for the wh
 	fl.DurationVar(&f.budget, "budget", 0, "stop after this time (0: none); cells that it cuts off are undecided")
 	fl.IntVar(&f.parallel, "parallel", min(4, runtime.NumCPU()), "cells at once, each on tables of its own")
 	fl.BoolVar(&f.full, "full", false, "every isolation level, 3 sessions, lost replies and instances too")
-	fl.StringVar(&f.junit, "junit", "", "write a JUnit file, a test case for each cell")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("scenario", cobra.FixedCompletions(scenarioNames(), cobra.ShellCompDirectiveNoFileComp))
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "race", "explore")
 	f.common.isolation, f.common.expect = string(pgx.ReadCommitted), string(check.ExpectClaim)
 	return c
 }
@@ -103,7 +100,7 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(scenariosOf(cells)...); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)
@@ -115,11 +112,6 @@ func (a *app) runVerify(ctx context.Context, f *verifyFlags) error {
 	}
 	d := document(ctx, runs, err)
 	d.Skipped = skipped
-	if f.junit != "" {
-		if err := writeJUnit(f.junit, d); err != nil {
-			return errors.Join(err, a.put(f.output, "verify", started, d))
-		}
-	}
 	return a.put(f.output, "verify", started, d)
 }
 
@@ -204,7 +196,3 @@ func shownElsewhere(runs []results.Run) {
 
 // through says whether the run looked at all that it was meant to.
 func through(r results.Run) bool { return r.Explore == nil || r.Explore.Coverage == "exhaustive" }
-
-func writeJUnit(path string, d results.Document) error {
-	return writeWhole(path, func(w io.Writer) error { return report.JUnit(w, d) })
-}

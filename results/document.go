@@ -58,11 +58,11 @@ type Skipped struct {
 	Reason   string `json:"reason"`
 }
 
-// Run is one strategy under one engine.
+// Run is one strategy under one engine, or, under storage, one layout of the table.
 type Run struct {
 	Engine     string    `json:"engine"`
 	Scenario   string    `json:"scenario"`
-	Strategy   string    `json:"strategy"`
+	Strategy   string    `json:"strategy"`         // empty where none was run, as in storage
 	Hazard     string    `json:"hazard,omitempty"` // in a grid: what befell the attempts
 	Mutant     string    `json:"mutant,omitempty"` // how the strategy was broken on purpose
 	Fate       Fate      `json:"fate,omitempty"`   // and what became of that
@@ -88,12 +88,19 @@ type Run struct {
 	Load      *Load          `json:"load,omitempty"`
 	Retry     *Retry         `json:"retry,omitempty"`
 	Bystander *Bystander     `json:"bystander,omitempty"`
+	Storage   *Storage       `json:"storage,omitempty"`
+	Repeats   *Repeats       `json:"repeats,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`
 	Reason    string    `json:"reason"`   // in words, where the verdict needs some
 	Expected  Verdict   `json:"expected"` // what the strategy claims, or --expect
 	ExitCode  int       `json:"exit_code"`
+
+	Gates    []Gate    `json:"gates,omitempty"`
+	Baseline *Baseline `json:"baseline,omitempty"`
+	// ClaimExitCode is what ExitCode was before gates or a baseline changed it; absent where there were none.
+	ClaimExitCode *int `json:"claim_exit_code,omitempty"`
 }
 
 // Tool is what measured.

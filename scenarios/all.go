@@ -45,6 +45,7 @@ func chargeStrategies() []Strategy {
 		// Write first, and let the database refuse.
 		InsertFirst,
 		InsertFirstCatch,
+		InsertFirstBatched,
 		CatchInTx,
 		CatchInSavepoint,
 		CTEGetOrCreate,

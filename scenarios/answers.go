@@ -35,22 +35,33 @@ func (o outcome) first(row pgx.Row) (Response, error) {
 // pedido_id, valor_centavos, resposta_http, resposta_corpo::text.
 // It returns pgx.ErrNoRows where there is none.
 func repeat(row pgx.Row, req Request) (Response, error) {
-	var (
-		status         string
-		orderID, cents int64
-		http           *int
-		body           *string
-	)
-	if err := row.Scan(&status, &orderID, &cents, &http, &body); err != nil {
+	var c stored
+	if err := c.scan(row); err != nil {
 		return Response{}, err
 	}
+	return c.answer(req), nil
+}
+
+// stored is a row of cobranca as those see it who come after the first.
+type stored struct {
+	status         string
+	orderID, cents int64
+	http           *int
+	body           *string
+}
+
+func (c *stored) scan(row pgx.Row) error {
+	return row.Scan(&c.status, &c.orderID, &c.cents, &c.http, &c.body)
+}
+
+func (c stored) answer(req Request) Response {
 	switch {
-	case orderID != req.OrderID || cents != req.AmountCents:
-		return Response{Mismatched, 422, `{"title": "Idempotency-Key is already used"}`}, nil
-	case status == "PROCESSANDO" || http == nil || body == nil:
-		return Response{InProgress, 409, `{"title": "A request is outstanding for this Idempotency-Key"}`}, nil
+	case c.orderID != req.OrderID || c.cents != req.AmountCents:
+		return Response{Mismatched, 422, `{"title": "Idempotency-Key is already used"}`}
+	case c.status == "PROCESSANDO" || c.http == nil || c.body == nil:
+		return Response{InProgress, 409, `{"title": "A request is outstanding for this Idempotency-Key"}`}
 	}
-	return Response{Replayed, *http, *body}, nil
+	return Response{Replayed, *c.http, *c.body}
 }
 
 // andFirst reads columns that stand before those of repeat.

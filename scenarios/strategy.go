@@ -119,7 +119,23 @@ type Env struct {
 	Seed uint64
 	// Lease is how long a claim is its worker's own, for strategies that lease; 0 is each one's own default.
 	Lease time.Duration
-	// Lock takes the instance's mutex of that name and returns its release. Waiting outside PostgreSQL goes through it, so
-	// that an engine can see it. It fails when ctx ends first.
+	// Lock takes the instance's mutex of that name and returns its release. Waiting outside PostgreSQL goes through it or through
+	// Gather, so that an engine can see it. It fails when ctx ends first.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
+	// Gather does in one go what several attempts of the instance have to do at about the same time. The item joins a batch of
+	// b's name, one of the batch's attempts runs b.Run over all of its items, on the DB that it came with, and each attempt's
+	// Gather returns when that has: with the number of items, and Run's error. Items are in the order in which they came; which
+	// of them meet, who leads, and when a batch leaves is the engine's to decide, within b.Most and b.Wait.
+	//
+	// Where ctx ends first, Gather returns its error and 0. The batch goes on for the others (Run's context ends when nobody
+	// waits any more), so that the item may yet be acted upon, and must not be touched.
+	Gather func(ctx context.Context, db DB, b Batch, item any) (n int, err error)
+}
+
+// Batch is what attempts can do together.
+type Batch struct {
+	Name string        // items of one name meet
+	Most int           // a batch of as many leaves
+	Wait time.Duration // and so does one that is as old
+	Run  func(ctx context.Context, db DB, items []any) error
 }

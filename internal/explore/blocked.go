@@ -14,7 +14,7 @@ func (w *world) blockers(ctx context.Context) (map[int][]int, error) {
 	var pids []int32
 	for _, s := range w.sessions {
 		byPID[int32(s.pid)] = s.id
-		if s.state == running || s.state == waiting && s.blocked.mutex == "" {
+		if s.state == running || s.state == waiting && s.blocked.outside == "" {
 			pids = append(pids, int32(s.pid))
 		}
 	}
@@ -50,7 +50,7 @@ func (w *world) stopWaiters() error {
 	}
 	var list []*session
 	for _, s := range w.sessions {
-		if s.state == waiting && s.blocked.mutex == "" {
+		if s.state == waiting && s.blocked.outside == "" {
 			list = append(list, s)
 		}
 	}

@@ -6,13 +6,17 @@
 // is looked up in pg_blocking_pids, and waits when it is proved to: when it is blocked by a session that itself stands still.
 //
 // What a step is: each statement; the COMMIT of a transaction (BEGIN is none: it sees nothing and locks nothing); each
-// request to the acquirer; each Env.Lock and unlock. A write outside a transaction is two: the statement, and its becoming
-// visible. A statement that waited and is let go completes at once, as part of the step that let it go.
+// request to the acquirer; each Env.Lock and unlock; of Env.Gather to join a batch, to depart with it, and to arrive where others
+// have come along. A write outside a transaction is two: the statement, and its becoming visible. A statement that waited and
+// is let go completes at once, as part of the step that let it go.
 //
 // A client whose attempt dies, or is told Failed, tries again with the same key, up to Options.AttemptsPerSession. A death comes
 // before any step of an attempt but its first, and before its answer; not in the middle of what PostgreSQL does in one, and
-// not while it waits. A lost reply is one of the acquirer's captures: the request never arrived, or the answer never came.
+// not while it waits. It is one attempt's, as if its process had no other. Only of those who share a batch it is certain that
+// they share a process: who dies before its batch has arrived takes all of it along, as one crash. A lost reply is one of the
+// acquirer's captures: the request never arrived, or the answer never came.
 //
-// What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock, use several connections
-// at once, or let a timeout end a wait. What it leaves out: a server that dies, and the order of locks within one statement.
+// What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock and Env.Gather, use several
+// connections at once, or let a timeout end a wait. What it leaves out: a server that dies, and the order of locks within one
+// statement.
 package explore

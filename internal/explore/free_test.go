@@ -55,13 +55,14 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 	all := make([][]told, len(e.backends))
 	gate := make(chan struct{})
 	var wg sync.WaitGroup
-	for i, h := range e.handlers(func(instance int) scenarios.Env { return freeEnv(&mutexes, instance) }) {
+	gatherers := make([]instance.Gatherer, len(e.backends))
+	for i, h := range e.handlers(func(n int) scenarios.Env { return freeEnv(&mutexes, &gatherers[n], n) }) {
 		wg.Go(func() {
 			<-gate
 			if jitter > 0 { // a race in the wild is not one gun for all
 				time.Sleep(rand.N(jitter)) // what is tested is disorder in time
 			}
-			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), req, e.o.AttemptsPerSession)
+			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), e.o.Scenario.Request(req, i), e.o.AttemptsPerSession)
 		})
 	}
 	close(gate)
@@ -102,8 +103,8 @@ func attempts(ctx context.Context, h scenarios.Handler, db scenarios.DB, acq sce
 	return all
 }
 
-func freeEnv(mutexes *sync.Map, instance int) scenarios.Env {
-	return scenarios.Env{Now: time.Now, Seed: uint64(instance), Lock: func(_ context.Context, name string) (func(), error) {
+func freeEnv(mutexes *sync.Map, g *instance.Gatherer, instance int) scenarios.Env {
+	return scenarios.Env{Now: time.Now, Seed: uint64(instance), Gather: g.Gather, Lock: func(_ context.Context, name string) (func(), error) {
 		m, _ := mutexes.LoadOrStore(fmt.Sprint(name, instance), &sync.Mutex{})
 		m.(*sync.Mutex).Lock()
 		return m.(*sync.Mutex).Unlock, nil

@@ -26,6 +26,7 @@ type op struct {
 	kind    opKind
 	half    bool   // the second half of a step that PostgreSQL makes in one: whoever dies here has died after it
 	mutex   string // of lock and unlock
+	batch   *batch // of join, depart and arrive; to join, the one that it opens where none is open
 	settled bool   // splitcommit: the commit is decided and waits to be let become visible
 }
 
@@ -37,6 +38,9 @@ const (
 	opFind
 	opLock
 	opUnlock
+	opJoin
+	opDepart
+	opArrive
 )
 
 // done is what an op came to.
@@ -72,6 +76,7 @@ type attempt struct {
 	doing  atomic.Pointer[schedule.Footprint] // of the statement under way, should it have to wait
 	busy   atomic.Bool
 	dead   atomic.Bool
+	batch  *batch // that it is in, until that has arrived
 	// committing: its COMMIT is under way and will be held when decided.
 	committing atomic.Bool
 }

@@ -52,7 +52,7 @@ func (w *world) takes(s *session) bool {
 	m.queue = append(m.queue, s)
 	s.state = waiting
 	w.waits++
-	s.blocked = blockage{by: []int{m.owner.id}, since: w.waits, mutex: s.at.mutex}
+	s.blocked = blockage{by: []int{m.owner.id}, since: w.waits, outside: s.at.mutex}
 	w.turn().touch(theMutex(s.at.mutex, schedule.Lock))
 	return false
 }

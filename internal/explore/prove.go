@@ -71,7 +71,7 @@ func (w *world) recheck(ctx context.Context) error {
 	var free, circle []*session
 	for _, s := range w.sessions {
 		switch {
-		case s.state != waiting || s.blocked.mutex != "":
+		case s.state != waiting || s.blocked.outside != "":
 		case still[s.id]:
 			w.stillWaits(s, blockers[s.id])
 			s.blocked.by = blockers[s.id]
@@ -121,7 +121,7 @@ func (w *world) grounded(blockers map[int][]int) map[int]bool {
 // stands: its backend holds what it holds until the scheduler lets it go.
 func (w *world) stands(id int) bool {
 	s := w.sessions[id]
-	return s.state == parked || s.state == answered || s.state == finished || s.state == waiting && s.blocked.mutex != ""
+	return s.state == parked || s.state == answered || s.state == finished || s.state == waiting && s.blocked.outside != ""
 }
 
 // reaches says whether the chain of blockers leads from one session to another.

@@ -43,8 +43,10 @@ func TestRealityIsWithinTheModel(t *testing.T) {
 	for _, s := range articles() {
 		t.Run(s.Name, func(t *testing.T) { reality(t, s, pgx.ReadCommitted, 36) })
 	}
-	for _, name := range []string{"insert-first", "tx-ser"} {
+	t.Run("insert-first-batched", func(t *testing.T) { reality(t, scenarios.InsertFirstBatched, "", 36) })
+	for _, name := range []string{"insert-first", "insert-first-batched", "tx-ser"} {
 		t.Run(name+"/serializable", func(t *testing.T) { reality(t, named(name), pgx.Serializable, 36) })
 	}
+	t.Run("read-then-write", func(t *testing.T) { reality(t, scenarios.ReadThenWrite, "", 36) }) // whose clients each have a request of their own
 	t.Run("get-or-create", func(t *testing.T) { reality(t, named("get-or-create"), "", 36) })
 }

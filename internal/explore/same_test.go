@@ -23,7 +23,7 @@ func same(t *testing.T, what string, a, b explore.Result) {
 }
 
 func TestEachRunIsTheSame(t *testing.T) {
-	for _, name := range []string{"check-then-act", "insert-first", "insert-first-open-tx", "two-locks", "tx-ser"} {
+	for _, name := range []string{"check-then-act", "insert-first", "insert-first-batched", "insert-first-open-tx", "two-locks", "tx-ser"} {
 		o := options(named(name))
 		first := run(t, o)
 		for range 2 {

@@ -101,6 +101,12 @@ func literal(v any) string {
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		return fmt.Sprint(v)
+	case reflect.Slice:
+		var items []string
+		for i := range r.Len() {
+			items = append(items, literal(r.Index(i).Interface()))
+		}
+		return "ARRAY[" + strings.Join(items, ", ") + "]"
 	}
 	return quote(fmt.Sprint(v))
 }

@@ -44,10 +44,10 @@ const (
 
 // blockage is what is known of a session's wait.
 type blockage struct {
-	by      []int // sessions, as last asked
-	since   int   // the number of the wait, to let waiters go on in the order in which they came
-	stopped bool  // its backend is stopped, so that waiters go on one by one
-	mutex   string
+	by      []int     // sessions, as last asked
+	since   int       // the number of the wait, to let waiters go on in the order in which they came
+	stopped bool      // its backend is stopped, so that waiters go on one by one
+	outside string    // what it waits for, where that is nothing of PostgreSQL's
 	silent  time.Time // when it was first seen to be blocked without a notice
 }
 

@@ -20,7 +20,7 @@ const amountCents = 25000
 func (e *engine) newWorld(ctx context.Context) (*world, error) {
 	e.intents++
 	w := &world{
-		e: e, ledger: theacquirer.New(theacquirer.Options{Dedup: e.o.Strategy.WantsDedup}), mutexes: map[string]*mutex{},
+		e: e, ledger: theacquirer.New(theacquirer.Options{Dedup: e.o.Strategy.WantsDedup}), mutexes: map[string]*mutex{}, open: map[string]*batch{},
 		deaths: e.o.Crashes, losses: e.o.LostReplies,
 		// A report for each session is the most that can be under way: its next comes after it was let go.
 		reports: make(chan report, len(e.backends)), gone: make(chan struct{}),
@@ -75,6 +75,9 @@ func (w *world) env(instance int) scenarios.Env {
 		Seed: w.e.o.Seed + uint64(instance),
 		Lock: func(ctx context.Context, name string) (func(), error) {
 			return lock(ctx, w, fmt.Sprintf("%s-%d", name, instance))
+		},
+		Gather: func(ctx context.Context, db scenarios.DB, b scenarios.Batch, item any) (int, error) {
+			return gather(ctx, w, fmt.Sprintf("%s-%d", b.Name, instance), db, b, item)
 		},
 	}
 }

@@ -40,6 +40,8 @@ func TestVerdicts(t *testing.T) {
 		{"insert-first-catch", 2, 0, nil},
 		{"insert-first-catch", 3, 0, nil},
 		{"insert-first-catch", 2, 1, []scenarios.Anomaly{unrecorded, orphan}},
+		{"insert-first-batched", 2, 0, nil},
+		{"insert-first-batched", 2, 1, []scenarios.Anomaly{unrecorded, orphan}},
 		{"insert-first-open-tx", 2, 0, nil},
 		{"insert-first-open-tx", 3, 0, nil},
 		{"insert-first-open-tx", 1, 1, []scenarios.Anomaly{double, unrecorded}}, // one client alone
@@ -69,6 +71,21 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("%d divergences", r.Divergences)
 			}
 		})
+	}
+}
+
+// At the levels with a snapshot a claim can be refused although nothing is wrong. Whoever tries it again is told no error.
+func TestRefusalsAtSnapshotLevels(t *testing.T) {
+	for _, level := range []pgx.TxIsoLevel{pgx.RepeatableRead, pgx.Serializable} {
+		for name, want := range map[string][]scenarios.Anomaly{
+			"insert-first": {scenarios.ErrorToDuplicate}, "insert-first-batched": nil,
+		} {
+			o := options(named(name))
+			o.Isolation = level
+			if got := found(t, run(t, o)); !slices.Equal(got, want) {
+				t.Errorf("%s at %s: found %v, want %v", name, level, got, want)
+			}
+		}
 	}
 }
 

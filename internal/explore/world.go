@@ -22,7 +22,8 @@ type world struct {
 	acq      scenarios.Acquirer
 	sessions []*session
 	mutexes  map[string]*mutex
-	deaths   int // still allowed
+	open     map[string]*batch // that can be joined
+	deaths   int               // still allowed
 	losses   int
 
 	ctx     context.Context // the handlers'
@@ -131,6 +132,14 @@ func (w *world) grant(ctx context.Context, s *session, k schedule.Kind) error {
 		}
 	case opUnlock:
 		w.handOn(s, s.at.mutex)
+	case opJoin:
+		if !w.joins(s) {
+			return nil
+		}
+	case opDepart:
+		w.closes(s.at.batch)
+	case opArrive:
+		w.arrives(s.at.batch)
 	}
 	s.state = running
 	s.blocked = blockage{}
@@ -143,33 +152,53 @@ func (w *world) grant(ctx context.Context, s *session, k schedule.Kind) error {
 	}
 }
 
-// kill ends an attempt without an answer. What it held is given back.
+// kill ends an attempt without an answer, and with it those that share its batch. What they held is given back.
 func (w *world) kill(ctx context.Context, s *session) error {
 	w.deaths--
-	if s.state != answered {
-		select {
-		case s.attempt.grant <- schedule.Die:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		r, err := w.await(ctx)
-		if err != nil {
+	dying := w.company(s)
+	for _, d := range dying {
+		if err := w.stop(ctx, d); err != nil {
 			return err
 		}
-		if r.a != s.attempt || !r.ended {
-			return fmt.Errorf("session %c %w: its wait ended while another session died: a timeout?", 'A'+rune(r.a.s.id), errElsewhere)
+	}
+	for _, d := range dying {
+		for _, name := range slices.Sorted(maps.Keys(w.mutexes)) {
+			w.handOn(d, name)
 		}
+		foot, err := d.clear(ctx, true)
+		if err != nil {
+			return fmt.Errorf("explore: clear up after a death: %w", err)
+		}
+		w.turn().touch(foot)
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.mutexes)) {
-		w.handOn(s, name)
-	}
-	foot, err := s.clear(ctx, true)
-	if err != nil {
-		return fmt.Errorf("explore: clear up after a death: %w", err)
-	}
-	w.turn().touch(foot)
 	w.turn().Result, w.turn().gave = "dies", true
-	s.end(true)
+	for _, d := range dying[1:] {
+		w.turn().made(d, &done{op{name: d.at.name}, "dies with " + string('A'+rune(s.id)), nil})
+	}
+	for _, d := range dying {
+		d.end(true)
+	}
+	return nil
+}
+
+// stop ends an attempt's goroutine where it stands.
+func (w *world) stop(ctx context.Context, s *session) error {
+	if s.state == answered {
+		return nil
+	}
+	select {
+	case s.attempt.grant <- schedule.Die:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	r, err := w.await(ctx)
+	if err != nil {
+		return err
+	}
+	if r.a != s.attempt || !r.ended {
+		return fmt.Errorf("session %c %w: its wait ended while another session died: a timeout?", 'A'+rune(r.a.s.id), errElsewhere)
+	}
+	s.blocked = blockage{}
 	return nil
 }
 

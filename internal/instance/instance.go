@@ -106,6 +106,7 @@ func newEnv(seed uint64, lease time.Duration, queued *atomic.Int64) scenarios.En
 				return nil, ctx.Err()
 			}
 		},
+		Gather: (&Gatherer{}).Gather,
 	}
 }
 

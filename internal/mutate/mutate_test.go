@@ -241,6 +241,19 @@ func TestRefusalHidden(t *testing.T) {
 			return err
 		}
 	}
+	collects := func(sql string, want []string, args ...any) step {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer) error {
+			rows, err := db.Query(ctx, sql, args...)
+			if err != nil {
+				return err
+			}
+			got, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err == nil && !slices.Equal(got, want) {
+				err = fmt.Errorf("collected %q, want %q", got, want)
+			}
+			return err
+		}
+	}
 	within := func(f step) step {
 		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer) error {
 			tx, err := db.BeginTx(ctx, pgx.TxOptions{})
@@ -259,6 +272,8 @@ func TestRefusalHidden(t *testing.T) {
 		plain     = `/* claim */ INSERT INTO t VALUES ('there')`
 		quietBack = `/* claim */ INSERT INTO t VALUES ('there') ON CONFLICT DO NOTHING RETURNING v`
 		plainBack = `/* claim */ INSERT INTO t VALUES ('there') RETURNING v`
+		batch     = `/* claim */ INSERT INTO t SELECT unnest($1::text[]) ON CONFLICT DO NOTHING RETURNING k`
+		name      = `/* claim */ INSERT INTO t VALUES ('there') ON CONFLICT DO NOTHING RETURNING k`
 	)
 	for name, c := range map[string]struct {
 		f       step
@@ -273,6 +288,14 @@ func TestRefusalHidden(t *testing.T) {
 		"no row inserted, in a tx":       {within(affects(quiet, 1)), "", "there=1", 1},
 		"no row back, in a tx":           {within(scans(quietBack, 0)), "", "there=1", 1},
 		"a violation breaks its tx":      {within(inOrder(affects(plain, 1), scans(`/* read */ SELECT 1`, 1))), "25P02", "there=1", 1},
+		"a member of a batch":            {collects(batch, []string{"a", "c", "there"}, []string{"a", "there", "c"}), "", "a=0 c=0 there=1", 1},
+		"a member, in a tx":              {within(collects(batch, []string{"a", "there"}, []string{"a", "there"})), "", "a=0 there=1", 1},
+		"a whole batch":                  {collects(batch, []string{"there"}, []string{"there"}), "", "there=1", 1},
+		"nobody of a batch":              {collects(batch, []string{"a", "c"}, []string{"a", "c"}), "", "a=0 c=0 there=1", 0},
+		"no rows back":                   {collects(name, []string{""}), "", "there=1", 1},
+		"a unique violation, not rows":   {collects(`/* claim */ INSERT INTO t VALUES ('there') RETURNING k`, []string{""}), "", "there=1", 1},
+		"another error, not rows":        {collects(`/* claim */ INSERT INTO t VALUES ('new', 1/0) RETURNING k`, nil), "22012", "there=1", 0},
+		"a SELECT that finds no rows":    {collects(`/* read */ SELECT k FROM t WHERE k = ANY($1)`, nil, []string{"none"}), "", "there=1", 0},
 		"one that inserts":               {affects(`/* claim */ INSERT INTO t VALUES ('new', 5)`, 1), "", "new=5 there=1", 0},
 		"one that inserts and says so":   {scans(`/* claim */ INSERT INTO t VALUES ('new', 5) RETURNING v`, 5), "", "new=5 there=1", 0},
 		"one that inserts, in a tx":      {within(scans(`/* claim */ INSERT INTO t VALUES ('new', 5) RETURNING v`, 5)), "", "new=5 there=1", 0},
@@ -315,6 +338,17 @@ func TestUpdateDropped(t *testing.T) {
 		}
 		return err
 	}
+	query := func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer) error {
+		rows, err := db.Query(ctx, `/* record */ UPDATE t SET v = 9 RETURNING v`)
+		if err != nil {
+			return err
+		}
+		got, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		if err == nil && !slices.Equal(got, []int{9}) {
+			err = fmt.Errorf("collected %d", got)
+		}
+		return err
+	}
 	insert := exec(`/* claim */ INSERT INTO t VALUES ('new')`)
 	within := func(steps ...step) step {
 		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer) error {
@@ -337,7 +371,9 @@ func TestUpdateDropped(t *testing.T) {
 	}{
 		"exec":                     {update, "", "there=1", 1},
 		"row":                      {scan, "", "there=1", 1},
+		"rows":                     {query, "", "there=1", 1},
 		"in a tx":                  {within(update), "", "there=1", 1},
+		"in a tx, rows":            {within(query, insert), "", "new=0 there=1", 1},
 		"in a tx, row":             {within(scan), "", "there=1", 1},
 		"in a tx, the rest stands": {within(update, insert, scan), "", "new=0 there=1", 2},
 		"an INSERT":                {insert, "", "new=0 there=1", 0},
@@ -346,7 +382,7 @@ func TestUpdateDropped(t *testing.T) {
 		"one that gives no row": {func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer) error {
 			return db.QueryRow(ctx, `/* record */ UPDATE t SET v = 9 WHERE k = 'none' RETURNING v`).Scan(new(int))
 		}, "no rows", "there=1", 1},
-		"one after another, on a pool":  {inOrder(update, scan, update, scan, update, scan), "", "there=1", 6},
+		"one after another, on a pool":  {inOrder(update, scan, query, update, scan, query), "", "there=1", 6},
 		"an INSERT that updates stands": {exec(`/* claim */ INSERT INTO t VALUES ('there') ON CONFLICT (k) DO UPDATE SET v = 9`), "", "there=9", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,6 +30,10 @@ func (h hiding) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return hidingRow{h.DB.QueryRow(ctx, sql, args...), verb(sql) == "INSERT", h.changed}
 }
 
+func (h hiding) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return hideRefusals(sql, args, h.changed)(h.DB.Query(ctx, sql, args...))
+}
+
 func (h hiding) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	tx, err := h.DB.BeginTx(ctx, opts)
 	if err != nil {
@@ -42,12 +46,17 @@ func (h hiding) Session(ctx context.Context, f func(scenarios.DB) error) error {
 	return h.DB.Session(ctx, func(db scenarios.DB) error { return f(hiding{db, h.changed}) })
 }
 
+// refused says whether an INSERT was, by a unique violation.
+func refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "23505"
+}
+
 func hideRefusal(sql string, tag pgconn.CommandTag, err error, changed func()) (pgconn.CommandTag, error) {
 	if verb(sql) != "INSERT" {
 		return tag, err
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "23505" || err == nil && tag.RowsAffected() == 0 {
+	if refused(err) || err == nil && tag.RowsAffected() == 0 {
 		changed()
 		return pgconn.NewCommandTag("INSERT 0 1"), nil
 	}
@@ -64,6 +73,10 @@ func (t hidingTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.Com
 	return hideRefusal(sql, tag, err, t.changed)
 }
 
+func (t hidingTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return hideRefusals(sql, args, t.changed)(t.Tx.Query(ctx, sql, args...))
+}
+
 func (t hidingTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return hidingRow{t.Tx.QueryRow(ctx, sql, args...), verb(sql) == "INSERT", t.changed}
 }
@@ -77,16 +90,18 @@ type hidingRow struct {
 // Scan leaves zero values where the INSERT gave no row.
 func (r hidingRow) Scan(dest ...any) error {
 	err := r.Row.Scan(dest...)
-	var pg *pgconn.PgError
-	refused := errors.Is(err, pgx.ErrNoRows) || errors.As(err, &pg) && pg.Code == "23505"
-	if !r.insert || !refused {
+	if !r.insert || !errors.Is(err, pgx.ErrNoRows) && !refused(err) {
 		return err
 	}
 	r.changed()
+	zero(dest)
+	return nil
+}
+
+func zero(dest []any) {
 	for _, d := range dest {
 		if v := reflect.ValueOf(d); v.Kind() == reflect.Pointer && !v.IsNil() {
 			v.Elem().SetZero()
 		}
 	}
-	return nil
 }

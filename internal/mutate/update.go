@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -44,6 +45,22 @@ func (f forgetting) QueryRow(ctx context.Context, sql string, args ...any) pgx.R
 	return forgottenRow{tx.QueryRow(ctx, sql, args...), ctx, tx}
 }
 
+func (f forgetting) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if verb(sql) != "UPDATE" {
+		return f.DB.Query(ctx, sql, args...)
+	}
+	f.changed()
+	tx, err := f.DB.BeginTx(ctx, pgx.TxOptions{})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, errors.Join(err, tx.Rollback(ctx))
+	}
+	return &forgottenRows{Rows: rows, ctx: ctx, tx: tx}, nil
+}
+
 func (f forgetting) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	tx, err := f.DB.BeginTx(ctx, opts)
 	if err != nil {
@@ -68,6 +85,29 @@ func (r forgottenRow) Scan(dest ...any) error {
 	return r.row.Scan(dest...)
 }
 
+// forgottenRows roll back when they have been read, or are closed.
+type forgottenRows struct {
+	pgx.Rows
+	ctx context.Context
+	tx  pgx.Tx
+}
+
+func (r *forgottenRows) Next() bool {
+	more := r.Rows.Next()
+	if !more {
+		r.Close()
+	}
+	return more
+}
+
+func (r *forgottenRows) Close() {
+	r.Rows.Close()
+	if r.tx != nil {
+		_ = r.tx.Rollback(r.ctx) // what cannot be undone will show
+		r.tx = nil
+	}
+}
+
 // forgettingTx undoes an UPDATE with a savepoint, so that the rest of the transaction stands.
 type forgettingTx struct {
 	pgx.Tx
@@ -76,6 +116,10 @@ type forgettingTx struct {
 
 func (t forgettingTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	return forgetting{asDB{t.Tx}, t.changed}.Exec(ctx, sql, args...)
+}
+
+func (t forgettingTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return forgetting{asDB{t.Tx}, t.changed}.Query(ctx, sql, args...)
 }
 
 func (t forgettingTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {

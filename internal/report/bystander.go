@@ -22,6 +22,8 @@ func bystander(b *strings.Builder, d results.Document, s Style) error {
 	fmt.Fprintf(b, "%s, %s: %s on keys of their own (the acquirer takes %s for them) and a SELECT 1 every %s,\nbeside attempts at one hot key, over one pool of %d; cells of %s; seed %d\n",
 		r.Engine, r.Scenario, count(set.Clients, "client"), short(set.AcquirerMS), short(1000/set.PingsPerSecond), set.Pool, short(set.DurationMS), r.Seed)
 	place(b, r)
+	b.WriteString("others/s: attempts on keys of their own, undisturbed → disturbed; left: the share of it; p50, p90: their response times;\n" +
+		"SELECT 1: its p90; waiters: for a lock, at most; queue: for a connection, at most; held: connections × time\n\n")
 	for _, r := range d.Runs {
 		if r.Bystander == nil {
 			continue
@@ -45,7 +47,7 @@ func bystander(b *strings.Builder, d results.Document, s Style) error {
 }
 
 func bystanderHeader() []string {
-	return []string{"hot", "acquirer", "others/s", "left", "p50", "p90", "SELECT 1 p90", "lock waiters", "pool queue", "idle in tx", "held a capture"}
+	return []string{"hot", "acquirer", "others/s", "left", "p50", "p90", "SELECT 1", "waiters", "queue", "idle in tx", "held a capture"}
 }
 
 func bystanderRow(c results.BystanderCell) []string {

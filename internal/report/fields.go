@@ -39,6 +39,12 @@ func fields(r results.Run) []field {
 	if r.Engine == "explore" {
 		return exploreFields(r)
 	}
+	if r.Storage != nil {
+		return storageFields(r)
+	}
+	if r.Repeats != nil {
+		return repeatsFields(r)
+	}
 	if r.Load != nil {
 		return loadFields(r)
 	}

@@ -67,8 +67,7 @@ func grid(b *strings.Builder, d results.Document, s Style) error {
 	} else {
 		list(b, strategies, columns, cells, s)
 	}
-	undecided(b, d, s)
-	return nil
+	return undecided(b, d, s)
 }
 
 // list is the grid where it does not fit.
@@ -97,8 +96,8 @@ func cell(runs []results.Run) (string, mood) {
 			}
 		}
 		waits = waits || r.Explore != nil && r.Explore.BlockedSteps > 0
-		doubt = doubt || r.ExitCode > 1
-		against = against || r.ExitCode == 1
+		doubt = doubt || r.ClaimCode() > 1
+		against = against || r.ClaimCode() == 1
 	}
 	text, m := "holds", good
 	for _, a := range scenarios.Anomalies() { // worst first
@@ -124,10 +123,10 @@ func gridHeading(b *strings.Builder, r results.Run) {
 }
 
 // undecided names each cell that is not as claimed, with its reason and the line that runs it again.
-func undecided(b *strings.Builder, d results.Document, s Style) {
+func undecided(b *strings.Builder, d results.Document, s Style) error {
 	against, open := 0, 0
 	for _, r := range d.Runs {
-		switch r.ExitCode {
+		switch r.ClaimCode() {
 		case 0:
 			continue
 		case 1:
@@ -141,13 +140,18 @@ func undecided(b *strings.Builder, d results.Document, s Style) {
 			fmt.Fprintf(b, "again: %s\n", line)
 		}
 	}
-	fmt.Fprintf(b, "\nverdict: %s, %s\n", count(len(d.Runs), "cell"), gridConclusion(d, against, open))
+	gates(b, d.Runs, s)
+	if err := baselines(b, d.Runs, s); err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "\nverdict: %s, %s%s\n", count(len(d.Runs), "cell"), gridConclusion(d, against, open), gateConclusion(d))
+	return nil
 }
 
 // compared is a cell's verdict beside what was expected, in words. Where both are "violated", another anomaly was found than
 // the one that was to be.
 func compared(r results.Run) string {
-	if r.ExitCode == 1 {
+	if r.ClaimCode() == 1 {
 		return fmt.Sprintf("%s, against its claim: %s", r.Verdict, r.Reason)
 	}
 	return fmt.Sprintf("%s, expected %s: %s", r.Verdict, r.Expected, r.Reason)

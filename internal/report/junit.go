@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 
 	"idemlab/results"
 )
@@ -29,6 +30,7 @@ type (
 		Time    string      `xml:"time,attr"`
 		Failure *junitCause `xml:"failure,omitempty"`
 		Error   *junitCause `xml:"error,omitempty"`
+		Skipped *junitCause `xml:"skipped,omitempty"`
 	}
 	junitCause struct {
 		Message string `xml:"message,attr"`
@@ -37,24 +39,42 @@ type (
 )
 
 // JUnit writes the document for CI servers. A cell against its claim is a failure, with the line that runs it again; one that
-// is undecided, or could not run, is an error.
+// is undecided, or could not run, is an error. Each gate is a case of its own, and so is the comparison with a
+// baseline: failed, an error where a gate's field was not measured, skipped where there was
+// nothing to compare with.
 func JUnit(w io.Writer, d results.Document) error {
 	suite := junitSuite{Name: "idemlab"}
 	total := 0.0
+	twice := map[string]int{} // CI servers take cases of one name for one
 	for _, r := range d.Runs {
-		c := junitCase{Class: "idemlab." + r.Scenario + "." + r.Strategy, Name: Cell(r), Time: seconds(r.DurationMS)}
+		twice[subject(r)+Cell(r)]++
+	}
+	for _, r := range d.Runs {
+		name := Cell(r)
+		if twice[subject(r)+name] > 1 && r.Hazard == "" {
+			name = asked(r)
+		}
+		c := junitCase{Class: "idemlab." + r.Scenario + "." + subject(r), Name: name, Time: seconds(r.DurationMS)}
 		total += r.DurationMS
 		cause := &junitCause{Message: compared(r), Text: again(r)}
-		switch r.ExitCode {
-		case 0:
-		case 1:
-			c.Failure = cause
-			suite.Failures++
-		default:
-			c.Error = cause
-			suite.Errors++
+		suite.add(c, r.ClaimCode(), cause)
+		for _, g := range r.Gates {
+			code := map[results.GateOutcome]int{results.GateFailed: 1, results.GateNotMeasured: 4}[g.Outcome]
+			suite.add(junitCase{Class: c.Class, Name: name + ", gate " + g.Expr, Time: "0"}, code, &junitCause{Message: cameTo(g), Text: again(r)})
 		}
-		suite.Cases = append(suite.Cases, c)
+		if b := r.Baseline; b != nil {
+			base := junitCase{Class: c.Class, Name: name + ", baseline " + b.Source, Time: "0"}
+			cause := &junitCause{Message: strings.Join(baselineLine(r), ", "), Text: again(r)}
+			code := 0
+			switch b.Outcome {
+			case results.Regression:
+				code = 1
+			case results.NotCompared:
+				base.Skipped = &junitCause{Message: cause.Message}
+				suite.Skipped++
+			}
+			suite.add(base, code, cause)
+		}
 	}
 	if d.ExitCode > 1 && suite.Errors == 0 { // cells that were never begun are in no list: the file must not look green
 		cause := "the command ended with exit code " + fmt.Sprint(d.ExitCode)
@@ -77,11 +97,25 @@ func JUnit(w io.Writer, d results.Document) error {
 	return err
 }
 
+// add counts a case by its exit code.
+func (s *junitSuite) add(c junitCase, code int, cause *junitCause) {
+	switch code {
+	case 0:
+	case 1:
+		c.Failure = cause
+		s.Failures++
+	default:
+		c.Error = cause
+		s.Errors++
+	}
+	s.Cases = append(s.Cases, c)
+}
+
 func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
 
 // Cell names a run within a grid: hazard, engine, level and whatever else tells it apart.
 func Cell(r results.Run) string {
-	name := fmt.Sprintf("%s, %s, %s", r.Hazard, r.Engine, r.Server.Isolation)
+	name := strings.TrimPrefix(fmt.Sprintf("%s, %s, %s", r.Hazard, r.Engine, r.Server.Isolation), ", ")
 	if e := r.Explore; e != nil {
 		name += fmt.Sprintf(", %d sessions", e.Sessions)
 	}
@@ -95,6 +129,15 @@ func again(r results.Run) string {
 	}
 	if r.Retry != nil {
 		return againRetry(r)
+	}
+	if r.Storage != nil {
+		s := r.Storage.Settings
+		return fmt.Sprintf("idemlab storage --layout=%s --keys %d --rate %s --lifetime %s --batch %d --sample %d --seed %d",
+			r.Storage.Layout, s.Keys, decimal(s.Rate), lifetime(s), s.Batch, s.Sample, r.Seed)
+	}
+	if r.Repeats != nil {
+		return fmt.Sprintf("idemlab repeats --strategy=%s --repeats %d --isolation '%s' --seed %d",
+			r.Strategy, r.Repeats.Settings.Repeats, r.Server.Isolation, r.Seed)
 	}
 	if s := r.Settings; s != nil {
 		latency := ""

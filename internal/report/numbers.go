@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"idemlab/internal/stat"
@@ -32,3 +33,31 @@ func reais(cents int64) string {
 // upper95 is the largest share of intents that could be double-charged with 0 seen in n, with 95 % confidence. Attempts of one
 // intent are not independent; intents, raced one after another, are what is counted.
 func upper95(n int) float64 { return stat.NoneBound(n) }
+
+// size writes bytes with three digits: 290 B, 2.50 GB.
+func size(bytes float64) string {
+	unit := 0
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	for math.Abs(bytes) >= 999.5 && unit < len(units)-1 {
+		bytes /= 1000
+		unit++
+	}
+	if unit == 0 {
+		return decimal(math.Round(bytes*10)/10) + " B"
+	}
+	return three(bytes) + " " + units[unit]
+}
+
+// three writes a number under 1000 with three digits.
+func three(v float64) string {
+	switch {
+	case math.Abs(v) >= 99.95:
+		return fmt.Sprintf("%.0f", v)
+	case math.Abs(v) >= 9.995:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// decimal writes a number without zeros behind it.
+func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

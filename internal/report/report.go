@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -64,6 +65,10 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		aftermath(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
+	gates(&b, d.Runs, s)
+	if err := baselines(&b, d.Runs, s); err != nil {
+		return err
+	}
 	if d.Error != nil {
 		fmt.Fprintf(&b, "\nerror: %s\n", *d.Error)
 	}
@@ -78,6 +83,10 @@ func heading(b *strings.Builder, r results.Run) {
 		retryHeading(b, r)
 	} else if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
+	} else if r.Storage != nil {
+		storageHeading(b, r)
+	} else if r.Repeats != nil {
+		repeatsHeading(b, r)
 	} else if r.Load != nil {
 		loadHeading(b, r, r.Load.Settings)
 	} else if r.Explore != nil {
@@ -112,7 +121,7 @@ func raceHeading(b *strings.Builder, r results.Run, c results.Settings) {
 
 // body is the table where it fits and a list where it does not.
 func body(b *strings.Builder, runs []results.Run, s Style) error {
-	if s.Width >= Narrow {
+	if s.Width >= Narrow && alike(runs) {
 		t, err := table(runs, s)
 		if err != nil {
 			return err
@@ -126,7 +135,7 @@ func body(b *strings.Builder, runs []results.Run, s Style) error {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		fmt.Fprintln(b, r.Strategy)
+		fmt.Fprintln(b, subject(r))
 		for _, f := range fields(r) {
 			label := f.label
 			for _, v := range f.values {
@@ -136,6 +145,18 @@ func body(b *strings.Builder, runs []results.Run, s Style) error {
 		}
 	}
 	return nil
+}
+
+// alike says whether the runs have the same figures, so that they can stand side by side: those of a race and of a search have not.
+func alike(runs []results.Run) bool {
+	labels := func(r results.Run) (labels []string) {
+		for _, f := range fields(r) {
+			labels = append(labels, f.label)
+		}
+		return labels
+	}
+	first := labels(runs[0])
+	return !slices.ContainsFunc(runs, func(r results.Run) bool { return !slices.Equal(labels(r), first) })
 }
 
 func widest(text string) int {

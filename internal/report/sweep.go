@@ -62,6 +62,9 @@ func sweep(b *strings.Builder, d results.Document, s Style) error {
 		}
 	}
 	legend(b, d)
+	if err := sweepJudges(b, d, s); err != nil {
+		return err
+	}
 	if d.Error != nil {
 		fmt.Fprintf(b, "\nerror: %s\n", *d.Error)
 	}

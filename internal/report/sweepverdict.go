@@ -83,7 +83,7 @@ func kinds(r results.Run) string {
 func asExpected(g ground) string {
 	says := "as expected"
 	for _, r := range g.runs {
-		switch r.ExitCode {
+		switch r.ClaimCode() {
 		case 0:
 		case 1:
 			return fmt.Sprintf("AGAINST EXPECTATION (%s)", r.Expected)
@@ -126,13 +126,14 @@ func SweepVerdict(d results.Document) string {
 		parts = append(parts, text)
 	}
 	how := strings.Join(parts, "; ")
-	switch d.ExitCode {
+	judged := gateConclusion(d)
+	switch claimCode(d) {
 	case 0:
-		return "verdict: " + how + ", as expected"
+		return "verdict: " + how + ", as expected" + judged
 	case 1:
-		return "verdict: AGAINST EXPECTATION: " + how
+		return "verdict: AGAINST EXPECTATION: " + how + judged
 	case 4:
-		return "verdict: inconclusive: " + how
+		return "verdict: inconclusive: " + how + judged
 	}
 	ended := "not finished"
 	if d.ExitCode == 130 {

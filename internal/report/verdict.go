@@ -9,7 +9,7 @@ import (
 
 // notes are sentences about what the table cannot say.
 func notes(b *strings.Builder, runs []results.Run) {
-	var lines []string
+	lines := append(storageNotes(runs), repeatsNotes(runs)...)
 	held := false
 	for _, r := range runs {
 		if s := r.Settings; s != nil && s.AcquirerSettings != nil && s.AcquirerDedup {
@@ -78,7 +78,7 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 		b.WriteString("\n")
 	}
 	for _, r := range d.Runs {
-		line := fmt.Sprintf("%s: %s", r.Strategy, r.Verdict)
+		line := fmt.Sprintf("%s: %s", subject(r), r.Verdict)
 		if r.Reason != "" {
 			line += " (" + r.Reason + ")"
 		}
@@ -87,7 +87,7 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 	for _, s := range d.Skipped {
 		fmt.Fprintf(b, "%s: skipped (%s)\n", s.Strategy, s.Reason)
 	}
-	fmt.Fprintf(b, "verdict: %s\n", conclusion(d))
+	fmt.Fprintf(b, "verdict: %s%s\n", conclusion(d), gateConclusion(d))
 }
 
 // outcome compares the verdict with what was expected.
@@ -97,14 +97,14 @@ func outcome(r results.Run) string {
 		return "interrupted: what is above was measured until then"
 	case r.Status == results.Errored:
 		return "not finished: what is above was measured until then"
-	case r.ExitCode == 0:
+	case r.ClaimCode() == 0:
 		return "as expected"
 	}
 	return "expected " + string(r.Expected)
 }
 
 func conclusion(d results.Document) string {
-	switch d.ExitCode {
+	switch claimCode(d) {
 	case 0:
 		return string(d.Verdict) + ", as expected" + several(d)
 	case 1:
@@ -129,8 +129,8 @@ func conclusion(d results.Document) string {
 func against(d results.Document) string {
 	var parts []string
 	for _, r := range d.Runs {
-		if r.ExitCode == 1 {
-			parts = append(parts, fmt.Sprintf("%s %s", r.Strategy, r.Verdict))
+		if r.ClaimCode() == 1 {
+			parts = append(parts, fmt.Sprintf("%s %s", subject(r), r.Verdict))
 		}
 	}
 	return strings.Join(parts, ", ")

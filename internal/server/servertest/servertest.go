@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"idemlab/internal/server"
 )
 
@@ -117,4 +119,28 @@ func Schema(t testing.TB, ddl string) *server.Schema {
 		}
 	})
 	return schema
+}
+
+// Quiet switches autovacuum off on the test binary's server, for good, and returns when none is at work any more: for tests that count what
+// the server writes.
+func Quiet(t testing.TB) *server.Server {
+	t.Helper()
+	srv := Server(t)
+	conn, err := pgx.ConnectConfig(t.Context(), srv.Config())
+	if err != nil {
+		t.Fatalf("servertest: %v", err)
+	}
+	defer server.CloseConn(t.Context(), conn)
+	for _, sql := range []string{`ALTER SYSTEM SET autovacuum = off`, `SELECT pg_reload_conf()`} {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("servertest: %s: %v", sql, err)
+		}
+	}
+	for busy := true; busy; {
+		err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum%')`).Scan(&busy)
+		if err != nil {
+			t.Fatalf("servertest: look for autovacuum: %v", err)
+		}
+	}
+	return srv
 }

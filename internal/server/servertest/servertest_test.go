@@ -112,3 +112,19 @@ func TestPanicLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestQuietServerHasNoAutovacuum(t *testing.T) {
+	srv := servertest.Quiet(t)
+	conn, err := pgx.ConnectConfig(t.Context(), srv.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.CloseConn(t.Context(), conn)
+	var setting string
+	var working int
+	err = conn.QueryRow(t.Context(), `
+		SELECT current_setting('autovacuum'), (SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'autovacuum%')`).Scan(&setting, &working)
+	if err != nil || setting != "off" || working != 0 {
+		t.Errorf("autovacuum is %s, %d at work (%v)", setting, working, err)
+	}
+}
