@@ -52,7 +52,7 @@ With --reconcile what has been PROCESSANDO for longer than the lease is asked ab
 and at its end; then, with the faults off, each customer without a final answer comes back. Without it orphans stay, and are named.`,
 		Example: `  idemlab retry --strategy=check-then-act --timeout 30ms --acquirer-latency 50ms --clicks 3
   idemlab retry --strategy=insert-first --fault service:kill@after-capture --reconcile
-  idemlab retry --strategy=insert-first --fault all@5% --intents 500 --reconcile
+  idemlab retry --strategy=insert-first --fault all@5% --intents 500 --reconcile --fail-on 'retry.final_answers.never>0' --junit retry.xml
   idemlab retry --strategy=lease-takeover --lease 100ms --acquirer-latency 500ms --timeout 200ms`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -69,7 +69,7 @@ and at its end; then, with the faults off, each customer without a final answer 
 
 // runRetry tries one strategy after another on one server, and puts out one document, also where it ends early.
 func (a *app) runRetry(ctx context.Context, f retryFlags, options []retry.Options) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(scenarios.ChargeOnce); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

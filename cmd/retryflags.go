@@ -63,6 +63,7 @@ func (f *retryFlags) add(c *cobra.Command) {
 	f.world.add(c)
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "retry")
 	for name, values := range map[string][]string{"strategy": chargeNames(), "key-policy": keyPolicies()} {
 		// The only error is a flag that does not exist, or one that has its values already.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

@@ -141,7 +141,9 @@ func barred() map[string]string {
 }
 
 // blocks are the parts that belong to one engine each, by their name.
-func blocks() []string { return []string{"explore", "load", "bystander", "storage", "repeats"} }
+func blocks() []string {
+	return []string{"explore", "load", "bystander", "storage", "repeats", "retry"}
+}
 
 // lacks are the parts of a run that an engine leaves out.
 func lacks() map[string][]string {
@@ -150,6 +152,7 @@ func lacks() map[string][]string {
 		"explore":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency"),
 		"load":      racesOnly,
 		"bystander": append(racesOnly, "waits", "latency"),
+		"retry":     {"rounds", "racing_ms", "followups", "overlap", "waits", "latency"},
 		"repeats":   append(racesOnly, "waits", "latency", "control"),
 		"storage":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency", "control"),
 	}

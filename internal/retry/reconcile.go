@@ -43,7 +43,7 @@ func reconcile(ctx context.Context, conn *pgx.Conn, acq scenarios.Acquirer, leas
 		return nil, fmt.Errorf("look for orphans: %w", err)
 	}
 	for _, o := range orphans {
-		receipt, found, err := acq.Find(ctx, o.Key)
+		receipt, found, err := find(ctx, acq, o.ID, o.Key)
 		if err != nil {
 			return changed, fmt.Errorf("ask the acquirer about order %d: %w", o.OrderID, err)
 		}
@@ -68,4 +68,14 @@ func reconcile(ctx context.Context, conn *pgx.Conn, acq scenarios.Acquirer, leas
 		}
 	}
 	return changed, nil
+}
+
+// find asks under the keys by which strategies send a row's charge: the idempotency key, or one made of the row's id (recovery-points).
+func find(ctx context.Context, acq scenarios.Acquirer, id int64, key string) (receipt scenarios.Receipt, found bool, err error) {
+	for _, k := range []string{key, fmt.Sprintf("cobranca-%d", id)} {
+		if receipt, found, err = acq.Find(ctx, k); found || err != nil {
+			break
+		}
+	}
+	return receipt, found, err
 }

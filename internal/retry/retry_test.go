@@ -42,7 +42,7 @@ func options(t *testing.T, s scenarios.Strategy, faults ...string) Options {
 	}
 	return Options{
 		Strategy: s, Intents: 3, Concurrency: 1, Clicks: 1,
-		Timeout: 30 * time.Second, Retries: 2, Backoff: Exponential(time.Millisecond, 10*time.Millisecond), KeyPolicy: SameKey,
+		Timeout: 30 * time.Second, Retries: 20, Backoff: Exponential(time.Millisecond, 10*time.Millisecond), KeyPolicy: SameKey,
 		Faults: fault.Expand(asked, []string{"claim", "read", "record"}), Asked: asked,
 		Instances: 1, Pool: 4, Isolation: pgx.ReadCommitted, Seed: 1, Expect: check.ExpectClaim, DDL: string(ddl), Child: []string{self, childArg},
 		Control: &results.Control{Ran: true, Strategy: "check-then-act", ForcedCharge: &results.ForcedCharge{Captures: 2, DoubleCharged: true}},
@@ -185,6 +185,17 @@ func TestKilledAfterTheCapture(t *testing.T) {
 	}
 }
 
+// A strategy that sends a key of its own is asked about by that.
+func TestReconciledByAKeyOfItsOwn(t *testing.T) {
+	o := options(t, scenarios.RecoveryPoints, "service:kill@after-capture")
+	o.Retries, o.Reconcile = 0, true // the customer does not come back until the end
+	r := run(t, o)
+	n := *r.Retry.Reconciliation
+	if r.Counts.Captures != 3 || n.Captured == 0 || n.Captured != r.Retry.Faults[0].Struck || n.Closed != 0 || *r.Counts.ChargedWithoutRecord != 0 {
+		t.Errorf("%+v, %+v", r.Counts.AcquirerCounts, n)
+	}
+}
+
 // In an open transaction the claim dies with the process, and the retry charges again.
 func TestKilledInAnOpenTransaction(t *testing.T) {
 	r := run(t, options(t, scenarios.InsertFirstOpenTx, "service:kill@after-capture"))
@@ -200,7 +211,7 @@ func TestKilledInAnOpenTransaction(t *testing.T) {
 func TestALeaseShorterThanTheCall(t *testing.T) {
 	for _, s := range []scenarios.Strategy{scenarios.LeaseTakeover, scenarios.LeaseTakeoverFenced} {
 		o := options(t, s)
-		o.Timeout, o.Lease, o.Acquirer.Latency = 50*time.Millisecond, time.Millisecond, acquirer.Fixed(500*time.Millisecond)
+		o.Timeout, o.Lease, o.Retries, o.Acquirer.Latency = 50*time.Millisecond, time.Millisecond, 3, acquirer.Fixed(500*time.Millisecond)
 		if r := run(t, o); r.Counts.IntentsDoubleCharged != 3 || r.Verdict != results.Violated || r.ExitCode != 0 {
 			t.Errorf("%s: %+v, %s", s.Name, r.Counts.AcquirerCounts, r.Verdict)
 		}
