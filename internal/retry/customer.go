@@ -70,7 +70,7 @@ func (c *customer) tap(ctx context.Context, r *runner, n int) {
 		if try > 0 {
 			name += fmt.Sprintf(", retry %d", try)
 		}
-		after := c.send(ctx, r, name)
+		after := c.send(ctx, r, name, r.o.Timeout)
 		if try == r.o.Retries {
 			return
 		}
@@ -103,15 +103,15 @@ func (c *customer) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// send makes one attempt and notes how it ended. It returns what the service said about when to come back.
-func (c *customer) send(ctx context.Context, r *runner, name string) (retryAfter time.Duration) {
+// send makes one attempt, for which the client has so much patience, and notes how it ended. It returns what the service said about when to come back.
+func (c *customer) send(ctx context.Context, r *runner, name string, patience time.Duration) (retryAfter time.Duration) {
 	r.attempted(ctx)
-	limit, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	limit, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if _, lost := r.plan.Reach(fault.Request, c.of.Key); lost {
 		c.story.say("%s: POST, and the request is lost on its way", name)
 		<-limit.Done() // the client cannot know: it waits
-		c.note(ctx, attempt{Attempt: scenarios.Attempt{Died: true}}, name)
+		c.note(ctx, attempt{Attempt: scenarios.Attempt{Died: true}})
 		return 0
 	}
 	c.story.say("%s: POST", name)
@@ -120,7 +120,7 @@ func (c *customer) send(ctx context.Context, r *runner, name string) (retryAfter
 		if _, lost := r.plan.Reach(fault.Answer, c.of.Key); lost {
 			c.story.say("%s: the service answered %s, and the answer is lost on its way", name, spoken(reply))
 			<-limit.Done()
-			c.note(ctx, attempt{Attempt: scenarios.Attempt{Died: true}, sent: true}, name)
+			c.note(ctx, attempt{Attempt: scenarios.Attempt{Died: true}, sent: true})
 			return 0
 		}
 	}
@@ -128,7 +128,7 @@ func (c *customer) send(ctx context.Context, r *runner, name string) (retryAfter
 	case err == nil:
 		c.story.say("%s: answered %s", name, spoken(reply))
 	case errors.Is(err, context.DeadlineExceeded):
-		c.story.say("%s: no answer within %v", name, r.o.Timeout)
+		c.story.say("%s: no answer within %v", name, patience)
 	default:
 		c.story.say("%s: no answer: %v", name, cause(err))
 	}
@@ -136,7 +136,7 @@ func (c *customer) send(ctx context.Context, r *runner, name string) (retryAfter
 	if err == nil {
 		a.Answer, a.HTTP, a.Body, a.sqlstate = reply.Answer(), reply.Status, reply.Body, reply.SQLState
 	}
-	c.note(ctx, a, name)
+	c.note(ctx, a)
 	return reply.RetryAfter
 }
 
@@ -156,7 +156,7 @@ func (c *customer) post(ctx context.Context, r *runner) (service.Reply, error) {
 }
 
 // note keeps an attempt. One that the run's end cut off is none: its client was not heard out.
-func (c *customer) note(ctx context.Context, a attempt, _ string) {
+func (c *customer) note(ctx context.Context, a attempt) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -173,7 +173,8 @@ func (c *customer) note(ctx context.Context, a attempt, _ string) {
 // final says whether a client has nothing to come back for.
 func final(a scenarios.Answer) bool { return a != scenarios.InProgress && a != scenarios.Failed }
 
-// askOnce is the customer who comes back when all is over: a few times at most.
+// askOnce is the customer who comes back when all is over: a few times at most, and with as much patience as the service has. Whoever hangs
+// up on a slow machine would leave it to chance whether there is an end.
 func (c *customer) askOnce(ctx context.Context, r *runner) {
 	const most = 5
 	for n := range most {
@@ -183,7 +184,7 @@ func (c *customer) askOnce(ctx context.Context, r *runner) {
 		if n > 0 && !c.pause(ctx, r.o.RetryAfterCap) {
 			return
 		}
-		c.send(ctx, r, "the customer comes back")
+		c.send(ctx, r, "the customer comes back", r.o.attemptTimeout())
 	}
 }
 
