@@ -103,6 +103,7 @@ func scriptCommands(cfg *pgx.ConnConfig) map[string]command {
 		"xml":             strictXML,
 		"attempts":        func(ts *testscript.TestScript, _ bool, args []string) { waitForAttempts(ts, cfg, args) },
 		"needs":           needs,
+		"gone":            func(ts *testscript.TestScript, _ bool, _ []string) { gone(ts, cfg) },
 		"running":         func(ts *testscript.TestScript, _ bool, args []string) { waitForStatement(ts, cfg, args[0]) },
 		"noschemas":       func(ts *testscript.TestScript, _ bool, _ []string) { noSchemas(ts, cfg) },
 		"isolationtester": func(ts *testscript.TestScript, _ bool, args []string) { isolationtester(ts, cfg, args[0]) },
@@ -209,6 +210,17 @@ func noSchemas(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
 	})
 }
 
+// gone: waits until no session of a run is left on the server, nor a schema.
+func gone(ts *testscript.TestScript, cfg *pgx.ConnConfig) {
+	with(ts, cfg, func(ctx context.Context, conn *pgx.Conn) {
+		for left := true; left; {
+			ts.Check(conn.QueryRow(ctx, `
+				SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend')
+				    OR EXISTS (SELECT FROM pg_namespace WHERE nspname LIKE 'idemlab%')`).Scan(&left))
+		}
+	})
+}
+
 // attempts [N]: waits until a race's attempts are in the database, and its acquirer has been called; with N, not before there are N
 // schemas: those of earlier races that were kept, and its own.
 func waitForAttempts(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []string) {
@@ -267,7 +279,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
 	for _, name := range []string{
-		"race", "sweep", "load", "bystander", "consume", "explore", "verify", "mutate", "storage", "repeats", "serve", "acquirer", "new-strategy", "strategies", "explain", "report",
+		"race", "sweep", "load", "bystander", "consume", "explore", "verify", "mutate", "storage", "repeats", "serve", "acquirer", "retry", "new-strategy", "strategies", "explain", "report",
 		"compare", "version",
 	} {
 		var out, errs bytes.Buffer

@@ -15,6 +15,7 @@ import (
 	"idemlab/internal/consume"
 	"idemlab/internal/load"
 	"idemlab/internal/race"
+	"idemlab/internal/retry"
 	"idemlab/internal/server"
 	"idemlab/results"
 )
@@ -29,11 +30,13 @@ const (
 	exitInterrupted  = 130
 )
 
-// The hidden first arguments that make this program one more instance of the service, under a race, under load or as a consumer.
+// The hidden first arguments that make this program one more instance of the service: under a race, under load, as a consumer, or one
+// that customers reach over HTTP.
 const (
 	raceInstance    = "race-instance"
 	loadInstance    = "load-instance"
 	consumeInstance = "consume-instance"
+	retryService    = "retry-service"
 )
 
 // Main runs one command and returns the exit code. schema is the text of schema.sql; the rest is the process's own.
@@ -62,6 +65,9 @@ func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr
 func Instance(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, handled bool) {
 	serve := map[string]func(context.Context, io.Reader, io.Writer) error{
 		raceInstance: race.ServeInstance, loadInstance: load.ServeInstance, consumeInstance: consume.ServeConsumer,
+		retryService: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return retry.ServeChild(ctx, in, out, stderr)
+		},
 	}
 	if len(args) != 1 || serve[args[0]] == nil {
 		return 0, false

@@ -86,6 +86,7 @@ type Run struct {
 	Latency   *Latency       `json:"latency,omitempty"`
 	Explore   *Explore       `json:"explore,omitempty"`
 	Load      *Load          `json:"load,omitempty"`
+	Retry     *Retry         `json:"retry,omitempty"`
 	Bystander *Bystander     `json:"bystander,omitempty"`
 	Storage   *Storage       `json:"storage,omitempty"`
 	Repeats   *Repeats       `json:"repeats,omitempty"`

@@ -69,6 +69,15 @@ type faults struct {
 	rules  []Rule
 	struck []int          // how often each of them did
 	asked  map[string]int // requests of each intent since the rules were set
+	heard  func(intent string, rule int)
+}
+
+// OnStrike tells f, from now on, of each rule that strikes: whose request, and the rule's number from 0. It is called with the
+// acquirer's lock held, and must not ask the acquirer anything.
+func (a *Acquirer) OnStrike(f func(intent string, rule int)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.faults.heard = f
 }
 
 // SetFaults puts these rules in the place of all earlier ones, and counts requests afresh.
@@ -80,7 +89,7 @@ func (a *Acquirer) SetFaults(rules []Rule) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.faults = faults{rules: slices.Clone(rules), struck: make([]int, len(rules)), asked: map[string]int{}}
+	a.faults = faults{rules: slices.Clone(rules), struck: make([]int, len(rules)), asked: map[string]int{}, heard: a.faults.heard}
 	return nil
 }
 
@@ -104,6 +113,9 @@ func (a *Acquirer) befalls(intent string) Rule {
 	for i, r := range f.rules {
 		if r.fits(a.opts.Seed, i, intent, nth) {
 			f.struck[i]++
+			if f.heard != nil {
+				f.heard(intent, i)
+			}
 			return r
 		}
 	}

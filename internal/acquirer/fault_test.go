@@ -163,3 +163,19 @@ func TestRules(t *testing.T) {
 		t.Errorf("without rules: %v, %v", r, err)
 	}
 }
+
+// Whoever listens is told whose request was struck, and by which rule, also of rules that are set later.
+func TestStrikesAreTold(t *testing.T) {
+	a := New(Options{})
+	var told []string
+	a.OnStrike(func(intent string, rule int) { told = append(told, fmt.Sprint(intent, " ", rule)) })
+	if err := a.SetFaults([]Rule{{Fault: LostReply, Nth: 2}, {Fault: Decline, Intent: "b"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, intent := range []string{"a", "a", "b", "a"} {
+		_, _ = a.For(intent).Capture(t.Context(), scenarios.Charge{Key: intent, AmountCents: 1}) // how it ends is tried elsewhere
+	}
+	if want := []string{"a 0", "b 1"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}

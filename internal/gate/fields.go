@@ -142,7 +142,7 @@ func barred() map[string]string {
 
 // blocks are the parts that belong to one engine each, by their name.
 func blocks() []string {
-	return []string{"explore", "load", "bystander", "storage", "repeats", "consume"}
+	return []string{"explore", "load", "bystander", "storage", "repeats", "consume", "retry"}
 }
 
 // lacks are the parts of a run that an engine leaves out.
@@ -153,6 +153,7 @@ func lacks() map[string][]string {
 		"load":      racesOnly,
 		"bystander": append(racesOnly, "waits", "latency"),
 		"consume":   append(racesOnly, "waits", "latency"),
+		"retry":     {"rounds", "racing_ms", "followups", "overlap", "waits", "latency"},
 		"repeats":   append(racesOnly, "waits", "latency", "control"),
 		"storage":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency", "control"),
 	}

@@ -154,6 +154,7 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 // Handle answers one attempt and records it. An error of the handler, or a panic in it, is a result: the client is told Failed.
 func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) (rec Record) {
 	r := newRecorder()
+	r.watch = watchOf(ctx)
 	called := time.Now()
 	resp, err := i.call(context.WithValue(ctx, recording{}, r), pooled{i.pool, &i.wanted, i.size, r}, acq, req)
 	if leak := r.collect(); leak != nil {

@@ -36,7 +36,7 @@ func (d pinned) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 }
 
 func (d pinned) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
-	answered := d.rec.sending("begin", d.conn.PgConn().PID())
+	answered := d.step("begin")
 	defer answered()
 	t, err := d.conn.BeginTx(ctx, opts)
 	if err != nil {
@@ -48,7 +48,7 @@ func (d pinned) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
 func (d pinned) Session(_ context.Context, f func(scenarios.DB) error) error { return f(d) }
 
 func (d pinned) sending(sql string) func() {
-	return d.rec.sending(scenarios.StepOf(sql), d.conn.PgConn().PID())
+	return d.step(scenarios.StepOf(sql))
 }
 
 func exec(ctx context.Context, q querier, answered func(), sql string, args []any) (pgconn.CommandTag, error) {
@@ -86,7 +86,7 @@ func (t tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 
 // Begin opens a savepoint (pgx's nested transaction).
 func (t tx) Begin(ctx context.Context) (pgx.Tx, error) {
-	answered := t.d.rec.sending("savepoint", t.d.conn.PgConn().PID())
+	answered := t.d.step("savepoint")
 	defer answered()
 	inner, err := t.Tx.Begin(ctx)
 	if err != nil {
@@ -96,13 +96,13 @@ func (t tx) Begin(ctx context.Context) (pgx.Tx, error) {
 }
 
 func (t tx) Commit(ctx context.Context) error {
-	answered := t.d.rec.sending("commit", t.d.conn.PgConn().PID())
+	answered := t.d.step("commit")
 	defer answered()
 	return t.Tx.Commit(ctx)
 }
 
 func (t tx) Rollback(ctx context.Context) error {
-	answered := t.d.rec.sending("rollback", t.d.conn.PgConn().PID())
+	answered := t.d.step("rollback")
 	err := t.Tx.Rollback(ctx)
 	if err != pgx.ErrTxClosed { // the deferred rollback after a commit sends nothing
 		answered()

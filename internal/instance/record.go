@@ -48,6 +48,7 @@ type recorder struct {
 	mu    sync.Mutex
 	rec   Record
 	loans []*loan // connections that it has not given back
+	watch Watch   // nil for most
 
 	// Room for what most attempts come to: under load, every allocation is taken from the service's time.
 	statements [4]Statement

@@ -21,7 +21,7 @@ func consumeFields(r results.Run) []field {
 		{"killed", killed(c), plain},
 		{"answers", consumerAnswers(r), plain},
 		{"errors", []string{sqlstates(r)}, plain},
-		{"orphans", []string{orphans(c.Orphans)}, plain},
+		{"orphans", []string{orphansOf(c.Orphans)}, plain},
 		{"acknowledged", acknowledged(c), moodOfEnd(c)},
 		{"control", []string{control(r)}, plain},
 		{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)},
@@ -69,7 +69,7 @@ func consumerAnswers(r results.Run) []string {
 	return lines
 }
 
-func orphans(o results.ConsumeOrphans) string {
+func orphansOf(o results.ConsumeOrphans) string {
 	if o.Recorded+o.Released == 0 {
 		return "none"
 	}

@@ -51,6 +51,9 @@ func fields(r results.Run) []field {
 	if r.Consume != nil {
 		return consumeFields(r)
 	}
+	if r.Retry != nil {
+		return retryFields(r)
+	}
 	if !acquires(r) {
 		return measuredFields(r)
 	}

@@ -15,7 +15,9 @@ import (
 )
 
 // isGrid says whether the document is a matrix of strategies and hazards.
-func isGrid(d results.Document) bool { return len(d.Runs) > 0 && d.Runs[0].Hazard != "" }
+func isGrid(d results.Document) bool {
+	return len(d.Runs) > 0 && d.Runs[0].Hazard != "" && d.Runs[0].Retry == nil
+}
 
 // column is one hazard at one isolation level.
 type column struct{ hazard, isolation string }

@@ -127,6 +127,9 @@ func again(r results.Run) string {
 	if r.Explore != nil && r.Explore.Trace != nil {
 		return Again(r)
 	}
+	if r.Retry != nil {
+		return againRetry(r)
+	}
 	if r.Storage != nil {
 		s := r.Storage.Settings
 		return fmt.Sprintf("idemlab storage --layout=%s --keys %d --rate %s --lifetime %s --batch %d --sample %d --seed %d",

@@ -59,6 +59,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 			return err
 		}
 		autopsy(&b, d.Runs)
+		aftermath(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	gates(&b, d.Runs, s)
@@ -106,7 +107,9 @@ func fold(text string, width int) string {
 
 // heading is one paragraph: the question and the place.
 func heading(b *strings.Builder, r results.Run) {
-	if c := r.Settings; c != nil {
+	if r.Retry != nil {
+		retryHeading(b, r)
+	} else if c := r.Settings; c != nil {
 		raceHeading(b, r, *c)
 	} else if r.Storage != nil {
 		storageHeading(b, r)

@@ -52,6 +52,8 @@ type Config struct {
 	Warn func(text string)
 	// Log receives a line for each request. Optional.
 	Log *slog.Logger
+	// Watch is told of the statements of an intent's attempt. Optional.
+	Watch func(intent string) instance.Watch
 }
 
 // Service answers requests. It is safe for concurrent use.
@@ -170,6 +172,9 @@ func (s *Service) serveCharge(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := s.attempt(r)
 	defer cancel()
+	if s.c.Watch != nil {
+		ctx = instance.Watched(ctx, s.c.Watch(intent))
+	}
 	s.answer(w, r, s.inst.Handle(ctx, s.c.Acquirer(intent), req))
 }
 

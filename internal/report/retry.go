@@ -1,0 +1,270 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"idemlab/results"
+)
+
+// What the terminal shows of lists that the document holds at length.
+const (
+	mostStoriesShown = 3
+	mostNamesShown   = 10
+	mostFaultsShown  = 12
+)
+
+// retryFields are the figures of customers who time out and come back, at the end of the run.
+func retryFields(r results.Run) []field {
+	t := *r.Retry
+	return []field{
+		{"double-charged", []string{doubleCharged(r)}, moodOfCount(r)},
+		{"acquirer told", []string{told(r)}, plain},
+		{"rows", []string{rows(r)}, plain},
+		{"owed", []string{money(r, func(c results.Counts) int64 { return c.OwedCents })}, plain},
+		{"taken", []string{money(r, func(c results.Counts) int64 { return c.CapturedCents })}, moodOfCount(r)},
+		{"faults", retryFaults(t), plain},
+		{"processes", []string{retryProcesses(t)}, plain},
+		{"requests", retryRequests(t), plain},
+		{"answers", answers(r), plain},
+		{"errors", []string{sqlstates(r)}, plain},
+		{"final answers", retryFinals(t), plain},
+		{"until final", []string{timeToFinal(t)}, plain},
+		{"told last", retryTold(t), plain},
+		{"orphans", []string{retryOrphans(t)}, plain},
+		{"unrecorded", []string{retryUnrecorded(t)}, plain},
+		{"control", []string{control(r)}, plain},
+		{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)},
+	}
+}
+
+// retryHeading is the client, in a line or two.
+func retryHeading(b *strings.Builder, r results.Run) {
+	s, c := r.Retry.Settings, r.Settings
+	fmt.Fprintf(b, "retry, %s: %s of a customer with %s each, %d at a time; time-out %s, %s, back-off %s, key %s\n",
+		r.Scenario, count(c.Intents, "intent"), count(s.Clicks, "tap"), s.Concurrency, msText(s.TimeoutMS), retriesText(s.Retries), s.Backoff, s.KeyPolicy)
+	fmt.Fprintf(b, "%s of the service, pool %d", count(c.Instances, "instance"), c.Pool)
+	if c.AcquirerSettings != nil {
+		fmt.Fprintf(b, "; the acquirer takes %s", c.AcquirerLatency)
+	}
+	if s.Reconcile {
+		fmt.Fprintf(b, "; orphans are reconciled after %s", msText(s.ReconcileMS))
+	}
+	fmt.Fprintf(b, "; seed %d\n", r.Seed)
+}
+
+func retriesText(n int) string {
+	if n == 1 {
+		return "1 retry"
+	}
+	return fmt.Sprintf("%d retries", n)
+}
+
+func msText(ms float64) string {
+	if ms >= 1000 {
+		return fmt.Sprintf("%g s", ms/1000)
+	}
+	return fmt.Sprintf("%g ms", ms)
+}
+
+func retryFaults(t results.Retry) []string {
+	if len(t.Faults) == 0 {
+		return []string{"none but time"}
+	}
+	var lines []string
+	for i, f := range t.Faults {
+		if i == mostFaultsShown {
+			lines = append(lines, fmt.Sprintf("… and %d more", len(t.Faults)-i))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s: struck %s", f.Fault, thousands(int64(f.Struck))))
+	}
+	return lines
+}
+
+func retryProcesses(t results.Retry) string {
+	text := fmt.Sprintf("%s started, %s killed", thousands(int64(t.ServiceStarts)), thousands(int64(t.ServiceDeaths)))
+	if t.PostgresCrashes > 0 {
+		text += fmt.Sprintf("; PostgreSQL crashed: %d", t.PostgresCrashes)
+	}
+	return text
+}
+
+func retryRequests(t results.Retry) []string {
+	q := t.Requests
+	lines := []string{fmt.Sprintf("%s, %s of them unheard", thousands(int64(q.Sent)), thousands(int64(q.Unheard)))}
+	if t.RequestsPerFinal != nil {
+		lines = append(lines, fmt.Sprintf("%.2f for each final answer", *t.RequestsPerFinal))
+	}
+	return lines
+}
+
+func retryFinals(t results.Retry) []string {
+	lines := []string{fmt.Sprintf("%s during the run", thousands(int64(t.Final.DuringTheRun)))}
+	if n := t.Final.AtTheEnd; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s on coming back at the end", thousands(int64(n))))
+	}
+	if n := t.Final.Never; n > 0 {
+		lines = append(lines, fmt.Sprintf("%s never", thousands(int64(n))))
+	}
+	return lines
+}
+
+func timeToFinal(t results.Retry) string {
+	l := t.TimeToFinal
+	if l.N == 0 {
+		return absent
+	}
+	return fmt.Sprintf("p50 %.0f, p90 %.0f, p99 %.0f, max %.0f ms", *l.P50MS, *l.P90MS, *l.P99MS, *l.MaxMS)
+}
+
+// retryTold sets what customers heard last against what was taken from them.
+func retryTold(t results.Retry) []string {
+	var lines []string
+	for _, told := range t.Told {
+		var parts []string
+		for _, p := range []struct {
+			n    int
+			what string
+		}{{told.Taken.Once, "charged once"}, {told.Taken.MoreThanOnce, "charged more than once"}, {told.Taken.Never, "not charged"}} {
+			if p.n > 0 {
+				parts = append(parts, fmt.Sprintf("%s %s", thousands(int64(p.n)), p.what))
+			}
+		}
+		lines = append(lines, strings.ReplaceAll(told.Answer, "_", " ")+": "+strings.Join(parts, ", "))
+	}
+	if len(lines) == 0 {
+		return []string{absent}
+	}
+	return lines
+}
+
+func retryOrphans(t results.Retry) string {
+	switch o := t.Orphans; {
+	case o == nil:
+		return absent
+	case t.Reconciliation == nil:
+		return thousands(int64(o.After))
+	default:
+		return fmt.Sprintf("%d before, %d after reconciliation", o.Before, o.After)
+	}
+}
+
+func retryUnrecorded(t results.Retry) string {
+	switch u := t.Unrecorded; {
+	case u == nil:
+		return absent
+	case t.Reconciliation == nil:
+		return reais(u.AfterCents)
+	default:
+		return fmt.Sprintf("%s before, %s after", reais(u.BeforeCents), reais(u.AfterCents))
+	}
+}
+
+// aftermath names what was left half-way, and tells some stories.
+func aftermath(b *strings.Builder, runs []results.Run) {
+	for _, r := range runs {
+		if r.Retry == nil {
+			continue
+		}
+		orphans(b, r)
+		unrecorded(b, r)
+		if c := r.Retry.Reconciliation; c != nil {
+			fmt.Fprintf(b, "\n%s: reconciled in %s: %d recorded as captured, %d as declined, %d closed that the acquirer knew nothing of; again: %d changed\n",
+				r.Strategy, passes(c.Passes), c.Captured, c.Declined, c.Closed, c.AgainChanged)
+		}
+		stories(b, r)
+	}
+}
+
+func passes(n int) string {
+	if n == 1 {
+		return "1 pass"
+	}
+	return fmt.Sprintf("%s passes", thousands(int64(n)))
+}
+
+func orphans(b *strings.Builder, r results.Run) {
+	o := r.Retry.Orphans
+	if o == nil || len(o.Named) == 0 {
+		return
+	}
+	var taken int64
+	for _, n := range o.Named {
+		taken += n.TakenCents
+	}
+	fmt.Fprintf(b, "\n%s: left PROCESSANDO, with nobody working on it (%s):\n", r.Strategy, count(o.Before, "intent"))
+	for i, n := range o.Named {
+		if i == mostNamesShown {
+			fmt.Fprintf(b, "  … and %d more in the document\n", o.Before-i)
+			break
+		}
+		fmt.Fprintf(b, "  order %d, %s taken, key %s%s\n", n.OrderID, reais(n.TakenCents), n.Intent, settledText(n.Left, r))
+	}
+}
+
+func unrecorded(b *strings.Builder, r results.Run) {
+	u := r.Retry.Unrecorded
+	if u == nil || len(u.Named) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n%s: money taken that no row says was taken, %s:\n", r.Strategy, reais(u.BeforeCents))
+	for i, n := range u.Named {
+		if i == mostNamesShown {
+			fmt.Fprintf(b, "  … and %d more in the document\n", len(u.Named)-i)
+			break
+		}
+		fmt.Fprintf(b, "  order %d, %s, %s%s\n", n.OrderID, reais(n.Cents), strings.Join(n.Receipts, " "), settledText(n.Left, r))
+	}
+}
+
+func settledText(left bool, r results.Run) string {
+	switch {
+	case r.Retry.Reconciliation == nil:
+		return ""
+	case left:
+		return " (still so)"
+	}
+	return " (settled)"
+}
+
+func stories(b *strings.Builder, r results.Run) {
+	for i, s := range r.Retry.Stories {
+		if i == mostStoriesShown {
+			fmt.Fprintf(b, "\n… and %d more stories in the document\n", len(r.Retry.Stories)-i)
+			break
+		}
+		fmt.Fprintf(b, "\n%s, order %d: %s\n", r.Strategy, s.OrderID, s.Why)
+		for _, line := range s.Lines {
+			fmt.Fprintf(b, "  %s\n", line)
+		}
+	}
+}
+
+// againRetry is the command that makes the run once more.
+func againRetry(r results.Run) string {
+	s, t := r.Settings, r.Retry.Settings
+	words := []string{"idemlab retry --strategy=" + r.Strategy,
+		fmt.Sprintf("--intents %d --clicks %d --concurrency %d --timeout %vms --retries %d", s.Intents, t.Clicks, t.Concurrency, t.TimeoutMS, t.Retries),
+		"--backoff " + t.Backoff, fmt.Sprintf("--retry-after-cap %vms", t.RetryAfterCapMS), "--key-policy " + t.KeyPolicy,
+		fmt.Sprintf("--instances %d --pool %d", s.Instances, s.Pool), "--isolation '" + r.Server.Isolation + "'", fmt.Sprintf("--seed %d", r.Seed)}
+	if s.AcquirerSettings != nil {
+		words = append(words, "--acquirer-latency "+s.AcquirerLatency)
+		if s.AcquirerDedup {
+			words = append(words, "--acquirer-dedup")
+		}
+		if s.DeclineShare > 0 {
+			words = append(words, fmt.Sprintf("--decline-share %v", s.DeclineShare))
+		}
+	}
+	if s.LeaseMS > 0 {
+		words = append(words, fmt.Sprintf("--lease %vms", s.LeaseMS))
+	}
+	for _, f := range r.Retry.Faults {
+		words = append(words, "--fault "+f.Fault)
+	}
+	if t.Reconcile {
+		words = append(words, "--reconcile")
+	}
+	return strings.Join(words, " ")
+}
