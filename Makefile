@@ -1,6 +1,6 @@
 # The checks that take minutes; .ci/run has a short sample of each.
 
-.PHONY: test soak
+.PHONY: test soak bench
 
 test:
 	bash .ci/test
@@ -9,3 +9,8 @@ test:
 # speed; memory over ten minutes at full rate, and with ten thousand attempts in flight.
 soak:
 	go test -tags soak -run Soak -v -count=1 -timeout 0 ./internal/explore ./internal/load ./internal/retry
+
+# The engine beside pgbench and plain pgx, and the hot paths, in benchstat's format. Nothing else should run meanwhile.
+bench:
+	bash bench/run
+	go test -run '^$$' -bench . -benchmem ./internal/load ./internal/instance

@@ -1,4 +1,5 @@
-// Package bench measures what batching buys; bench/run says how to run it. It holds no tests.
+// Package bench measures, side by side on one durable server, what the tool adds to a strategy and what batching takes from it;
+// bench/run says how to run it. It holds no tests.
 package bench
 
 import (
@@ -12,15 +13,17 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"crypto/rand"
-
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"idemlab/internal/acquirer"
-	"idemlab/internal/instance"
+	"idemlab/internal/check"
+	"idemlab/internal/intents"
+	"idemlab/internal/load"
 	"idemlab/internal/server"
 	"idemlab/internal/server/servertest"
 	"idemlab/internal/tables"
@@ -29,13 +32,19 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 
-// turn is for how long each side works before it is another's turn.
-const turn = 2 * time.Second
+// turn is for how long each side works before it is another's turn, warm-up a part of it that is not counted.
+const (
+	turn   = 3 * time.Second
+	warmup = 500 * time.Millisecond
+)
 
-// BenchmarkInsertFirst lets three do the same by turns: charge under a new key, as often as they can, with an acquirer that takes no
-// time. The ratios are of turns that follow one another, on one server.
+// BenchmarkInsertFirst lets four do the same by turns: charge under a new key, as often as they can, with an acquirer that takes no
+// time. They are pgbench, a loop written by hand in pgx, and under idemlab load insert-first and insert-first-batched. The ratios are of
+// turns that follow one another, on one server.
 func BenchmarkInsertFirst(b *testing.B) {
-	srv, err := server.Open(b.Context(), server.Options{Connections: 64, Environ: []string{"PATH=" + os.Getenv("PATH"), "IDEMLAB_PG_BIN=" + os.Getenv("IDEMLAB_PG_BIN")}})
+	srv, err := server.Open(b.Context(), server.Options{
+		Connections: 80, Environ: []string{"PATH=" + os.Getenv("PATH"), "IDEMLAB_PG_BIN=" + os.Getenv("IDEMLAB_PG_BIN")}, Say: func(string, ...any) {},
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +52,7 @@ func BenchmarkInsertFirst(b *testing.B) {
 	if why := srv.Info().NotDurable; why != "" {
 		b.Fatalf("not durable: %s; nothing that this would measure holds elsewhere", why)
 	}
-	for _, clients := range []int{8, 16} {
+	for _, clients := range []int{8, 16, 32} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			var m measured
 			for b.Loop() {
@@ -56,31 +65,35 @@ func BenchmarkInsertFirst(b *testing.B) {
 
 // measured are the rounds of one number of clients.
 type measured struct {
-	pgbench, plain, batched []float64 // charges a second
-	ratios                  []float64 // of batched to pgbench
-	plainP99, batchedP99    []float64 // milliseconds
+	pgbench, pgx, plain, batched []float64 // charges a second
+	plainToPGX, plainToPgbench   []float64
+	batchedToPgbench             []float64
+	plainP99, batchedP99         []float64 // milliseconds
+	plainCPU                     []float64 // µs of the client's processor time for a charge
 }
 
 func (m *measured) round(b *testing.B, srv *server.Server, clients int) {
-	pg := pgbench(b, srv, clients)
-	plain, plainP99 := charge(b, srv, scenarios.InsertFirst, clients)
-	batched, batchedP99 := charge(b, srv, scenarios.InsertFirstBatched, clients)
-	b.Logf("pgbench %.0f/s, insert-first %.0f/s p99 %.2f ms, batched %.0f/s p99 %.2f ms: %.2f × pgbench", pg, plain, plainP99, batched, batchedP99, batched/pg)
-	m.pgbench, m.plain, m.batched = append(m.pgbench, pg), append(m.plain, plain), append(m.batched, batched)
-	m.ratios = append(m.ratios, batched/pg)
-	m.plainP99, m.batchedP99 = append(m.plainP99, plainP99), append(m.batchedP99, batchedP99)
+	bench := pgbench(b, srv, clients)
+	bare := byHand(b, srv, clients)
+	plain := charge(b, srv, scenarios.InsertFirst, clients)
+	batched := charge(b, srv, scenarios.InsertFirstBatched, clients)
+	b.Logf("%d clients: pgbench %.0f/s, pgx %.0f/s, insert-first %.0f/s p99 %.2f ms %.0f µs CPU, batched %.0f/s p99 %.2f ms; insert-first %.2f × pgx, %.2f × pgbench; batched %.2f × pgbench",
+		clients, bench, bare, plain.rate, plain.p99, plain.cpu, batched.rate, batched.p99, plain.rate/bare, plain.rate/bench, batched.rate/bench)
+	m.pgbench, m.pgx, m.plain, m.batched = append(m.pgbench, bench), append(m.pgx, bare), append(m.plain, plain.rate), append(m.batched, batched.rate)
+	m.plainToPGX, m.plainToPgbench = append(m.plainToPGX, plain.rate/bare), append(m.plainToPgbench, plain.rate/bench)
+	m.batchedToPgbench = append(m.batchedToPgbench, batched.rate/bench)
+	m.plainP99, m.batchedP99, m.plainCPU = append(m.plainP99, plain.p99), append(m.batchedP99, batched.p99), append(m.plainCPU, plain.cpu)
 }
 
 func (m *measured) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // a round lasts as long as it lasts
-	b.ReportMetric(at(m.pgbench, 0.5), "pgbench/s")
-	b.ReportMetric(at(m.plain, 0.5), "insert-first/s")
-	b.ReportMetric(at(m.batched, 0.5), "batched/s")
-	b.ReportMetric(at(m.ratios, 0), "min-ratio")
-	b.ReportMetric(at(m.ratios, 0.5), "median-ratio")
-	b.ReportMetric(at(m.ratios, 1), "max-ratio")
-	b.ReportMetric(at(m.plainP99, 0.5), "insert-first-p99-ms")
-	b.ReportMetric(at(m.batchedP99, 0.5), "batched-p99-ms")
+	for unit, values := range map[string][]float64{
+		"pgbench/s": m.pgbench, "pgx/s": m.pgx, "insert-first/s": m.plain, "batched/s": m.batched,
+		"insert-first/pgx": m.plainToPGX, "insert-first/pgbench": m.plainToPgbench, "batched/pgbench": m.batchedToPgbench,
+		"insert-first-p99-ms": m.plainP99, "batched-p99-ms": m.batchedP99, "insert-first-cpu-µs": m.plainCPU,
+	} {
+		b.ReportMetric(at(values, 0.5), unit)
+	}
 }
 
 // at is a quantile, by nearest rank.
@@ -148,59 +161,89 @@ func pgbenchPath(b *testing.B) string {
 	return path
 }
 
-// charge returns how many charges a second as many goroutines make over one pool, and the 99th percentile of what one takes, in
-// milliseconds.
-func charge(b *testing.B, srv *server.Server, s scenarios.Strategy, clients int) (rate, p99 float64) {
-	schema := place(b, srv, s)
-	defer drop(b, schema)
-	inst, err := instance.Open(b.Context(), instance.Config{Conn: schema.Config(), Pool: clients, Isolation: pgx.ReadCommitted, Strategy: s})
+// charges are what a turn under load came to.
+type charges struct{ rate, p99, cpu float64 }
+
+// charge lets idemlab load charge, and checks that each charge was made once, and stands in the table once.
+func charge(b *testing.B, srv *server.Server, s scenarios.Strategy, clients int) charges {
+	ddl, err := os.ReadFile("../schema.sql")
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer inst.Close()
-	if err := inst.WarmUp(b.Context()); err != nil {
+	r, err := load.Run(b.Context(), srv, load.Options{
+		Scenario: s.Scenario(), Strategy: s, Clients: clients, Duration: turn - warmup, Warmup: warmup, Instances: 1, Pool: clients,
+		Isolation: pgx.ReadCommitted, Acquirer: acquirer.Options{}, AttemptTimeout: time.Minute, Seed: 1, Expect: check.ExpectClaim, DDL: string(ddl),
+	})
+	if err != nil {
 		b.Fatal(err)
 	}
-	acq := acquirer.New(acquirer.Options{})
-	took := make([][]float64, clients)
+	if c := r.Counts; c.Captures != c.Attempts || *c.Rows != c.Attempts || r.Answers["charged"] != c.Attempts || c.DuplicateCaptures > 0 {
+		b.Errorf("%s: %d attempts, %d captures, %d rows, %v", s.Name, c.Attempts, c.Captures, *c.Rows, r.Answers)
+	}
+	c := charges{rate: r.Load.PerSecond}
+	if p := r.Load.Response.P99MS; p != nil {
+		c.p99 = *p
+	}
+	if cpu := r.Load.Client.CPUUSPerAttempt; cpu != nil {
+		c.cpu = *cpu
+	}
+	return c
+}
+
+// byHand is insert-first without the tool: as many goroutines over a pool of as many connections, under a context that can be
+// cancelled, as a service's requests have.
+func byHand(b *testing.B, srv *server.Server, clients int) float64 {
+	schema := place(b, srv, scenarios.InsertFirst)
+	defer drop(b, schema)
+	pc, err := pgxpool.ParseConfig("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	pc.ConnConfig, pc.MaxConns, pc.MinConns = schema.Config(), int32(clients), int32(clients)
+	pool, err := pgxpool.NewWithConfig(b.Context(), pc)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	var number atomic.Uint64
+	var counted atomic.Int64
 	began := time.Now()
-	var wg sync.WaitGroup
-	for i := range clients {
-		wg.Go(func() {
-			for asked := time.Now(); asked.Sub(began) < turn; {
-				key := rand.Text()
-				rec := inst.Handle(b.Context(), acq.For(key), scenarios.Request{Key: key, OrderID: 1, AmountCents: 25000})
-				if rec.Answer != scenarios.Charged {
-					b.Errorf("told %s: %s", rec.Answer, rec.Err)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for asked := time.Now(); asked.Sub(began) < turn; asked = time.Now() {
+				if err := chargeByHand(ctx, pool, intents.New(1, number.Add(1))); err != nil {
+					b.Error(err)
 					return
 				}
-				now := time.Now()
-				took[i] = append(took[i], float64(now.Sub(asked))/1e6)
-				asked = now
+				if since := time.Since(began); since >= warmup && since < turn {
+					counted.Add(1)
+				}
 			}
 		})
 	}
-	wg.Wait()
-	rate = float64(len(slices.Concat(took...))) / time.Since(began).Seconds()
-	once(b, acq, schema, len(slices.Concat(took...)))
-	return rate, at(slices.Concat(took...), 0.99)
+	all.Wait()
+	return float64(counted.Load()) / (turn - warmup).Seconds()
 }
 
-// once checks that each charge was made once, and stands in the table once.
-func once(b *testing.B, acq *acquirer.Acquirer, schema *server.Schema, charges int) {
-	for key, c := range acq.Counts() {
-		if c.Captures != 1 {
-			b.Errorf("%d captures under %s", c.Captures, key)
-		}
-	}
-	conn, err := pgx.ConnectConfig(b.Context(), schema.Config())
+func chargeByHand(ctx context.Context, pool *pgxpool.Pool, req scenarios.Request) error {
+	var id int64
+	err := pool.QueryRow(ctx, `
+		INSERT INTO cobranca (idempotency_key, pedido_id, valor_centavos, status)
+		VALUES ($1, $2, $3, 'PROCESSANDO')
+		ON CONFLICT (idempotency_key) DO NOTHING
+		RETURNING id`, req.Key, req.OrderID, req.AmountCents).Scan(&id)
 	if err != nil {
-		b.Fatal(err)
+		return err
 	}
-	defer server.CloseConn(b.Context(), conn)
-	var rows int
-	err = conn.QueryRow(b.Context(), `SELECT count(*) FROM cobranca WHERE status = 'CAPTURADA' AND pedido_id > 0`).Scan(&rows)
-	if err != nil || rows != charges || len(acq.Counts()) != charges {
-		b.Errorf("%d charges, %d at the acquirer, %d recorded, %v", charges, len(acq.Counts()), rows, err)
-	}
+	var status int
+	var body string
+	return pool.QueryRow(ctx, `
+		UPDATE cobranca
+		   SET status = $2, resposta_http = $3, resposta_corpo = $4
+		 WHERE idempotency_key = $1
+		RETURNING resposta_http, resposta_corpo::text`,
+		req.Key, "CAPTURADA", 201, `{"captura": "cap-000001", "status": "CAPTURADA"}`).Scan(&status, &body)
 }

@@ -133,6 +133,15 @@ func (l *live) second(p load.Progress) {
 		return
 	}
 	l.said = p.Last.Second
+	if l.bar.bar != nil {
+		l.bar.describe(l.short(p))
+	} else if l.said%l.every == 0 {
+		l.a.say("%s", l.line(p))
+	}
+}
+
+// line is a second in words.
+func (l *live) line(p load.Progress) string {
 	line := fmt.Sprintf("%s: second %d, %d attempts, %d in flight", l.strategy, p.Last.Second, p.Last.Attempts, p.Last.InFlight)
 	if p50 := p.Last.P50MS; p50 != nil {
 		line += fmt.Sprintf(", p50 %.1f ms", *p50)
@@ -143,11 +152,23 @@ func (l *live) second(p load.Progress) {
 	if p.Dropped > 0 {
 		line += fmt.Sprintf(", %d dropped", p.Dropped)
 	}
-	if l.bar.bar != nil {
-		l.bar.describe(line)
-	} else if l.said%l.every == 0 {
-		l.a.say("%s", line)
+	return line
+}
+
+// besideBar is what the bar and its count take of a line.
+const besideBar = 42
+
+// short is the same beside a bar: a line that does not fit its terminal cannot be taken back.
+func (l *live) short(p load.Progress) string {
+	text := fmt.Sprintf("%s %d/s", l.strategy, p.Last.Attempts)
+	if p99 := p.Total.P99MS; p99 != nil {
+		text += fmt.Sprintf(" p99 %.0fms", *p99)
 	}
+	if p.Dropped > 0 {
+		text += fmt.Sprintf(" %d dropped", p.Dropped)
+	}
+	room := max(0, l.a.terminal(l.a.stderr).Width-besideBar)
+	return text[:min(len(text), room)]
 }
 
 func (l *live) stop() { l.bar.stop() }

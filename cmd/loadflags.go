@@ -38,6 +38,7 @@ type loadFlags struct {
 const (
 	mostClients  = 10_000
 	mostRate     = 1_000_000
+	leastRate    = 0.001
 	longestLoad  = 24 * time.Hour
 	openLoopPool = 20 // connections of an open loop's instance, where --pool does not say
 )
@@ -133,8 +134,8 @@ func (f *loadFlags) check() error {
 	}
 	inside := func(v, from, to float64) bool { return v >= from && v <= to } // false for NaN, too
 	switch {
-	case !inside(f.rate, 0, mostRate):
-		return usagef("--rate %v: say arrivals a second, up to %d", f.rate, mostRate)
+	case !inside(f.rate, 0, mostRate) || f.rate > 0 && f.rate < leastRate:
+		return usagef("--rate %v: say arrivals a second, %v to %d", f.rate, leastRate, mostRate)
 	case f.typed("rate") && f.rate == 0:
 		return usagef("--rate 0: say arrivals a second, or leave it out for a closed loop of --clients")
 	case f.rate > 0 && f.typed("clients"):
@@ -155,7 +156,7 @@ func (f *loadFlags) check() error {
 		return usagef("--stall %v: say 0 or more, and at most half of --duration %v", f.stall, f.duration)
 	case !inside(f.declines, 0, 1):
 		return usagef("--decline-share %v: say a share from 0 to 1", f.declines)
-	case f.timeout < 0:
+	case f.timeout < 0 || f.typed("attempt-timeout") && f.timeout == 0:
 		return usagef("--attempt-timeout %v: say more than 0", f.timeout)
 	case f.timeout > 0 && f.timeout <= f.latency.Mean():
 		return usagef("--attempt-timeout %v: the acquirer takes %v, so most attempts would be given up; say more", f.timeout, f.latency.String())

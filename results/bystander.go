@@ -26,7 +26,7 @@ type BystanderCell struct {
 
 	Undisturbed Unrelated `json:"undisturbed"` // just before
 	Disturbed   Unrelated `json:"disturbed"`
-	Share       float64   `json:"share"` // of the undisturbed rate that is left
+	Share       *float64  `json:"share,omitempty"` // of the undisturbed rate that is left; absent where that was nothing
 
 	HotCaptures       int         `json:"hot_captures"`
 	Connections       Connections `json:"connections"` // of the hot attempts; idle in transaction is of all
@@ -38,7 +38,8 @@ type BystanderCell struct {
 
 // Unrelated is how attempts at keys of their own, and a plain SELECT 1, fared. Times are from when they were to start.
 type Unrelated struct {
-	PerSecond float64     `json:"per_second"`
+	PerSecond float64     `json:"per_second"` // answered, and not with an error
+	Failed    int         `json:"failed"`
 	Response  LoadLatency `json:"response"`
 	Ping      LoadLatency `json:"ping"`
 }

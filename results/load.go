@@ -5,10 +5,10 @@ package results
 type Load struct {
 	Settings LoadSettings `json:"settings"`
 
-	MeasuredMS float64 `json:"measured_ms"` // from the end of the warm-up to the end of the arrivals
-	Attempts   int     `json:"attempts"`    // that were to start in that time, and were answered
-	Dropped    int     `json:"dropped"`     // that were to start in it, and found max_in_flight others under way: never sent
-	PerSecond  float64 `json:"attempts_per_second"`
+	MeasuredMS float64 `json:"measured_ms"`         // from the end of the warm-up to the end of the arrivals
+	Attempts   int     `json:"attempts"`            // that were to start in that time, and were answered, then or later
+	Dropped    int     `json:"dropped"`             // that were to start in it, and found max_in_flight others under way: never sent
+	PerSecond  float64 `json:"attempts_per_second"` // answered in that time, whenever they were to start
 
 	// Response is the time from when an attempt was to start, as an open loop planned it, to its answer: what the client
 	// waits. Service is the same from its first statement on: what the service takes once it has begun. In a closed loop an attempt
@@ -21,9 +21,12 @@ type Load struct {
 	Repeats           int `json:"repeats"`            // of all attempts: with a key that had been used before
 	IntentsRepeated   int `json:"intents_repeated"`   // that were tried more than once
 	IntentsOverlapped int `json:"intents_overlapped"` // by two at once, from the first statement to the answer
-	// IntentsTurnedAway are those of which every attempt was refused with an SQLSTATE of class 40 (try again) before it reached
-	// the acquirer; nobody did try again.
+	// IntentsTurnedAway are those in which an attempt was refused with an SQLSTATE of class 40 (try again) and none was told how it
+	// ended: nobody did try again.
 	IntentsTurnedAway int `json:"intents_turned_away"`
+	// IntentsUnfinished are those with an attempt that was given up, ended with the run or met a lost server: what it left half-done
+	// is not held against the strategy, since nobody tried again.
+	IntentsUnfinished int `json:"intents_unfinished"`
 
 	Connections Connections `json:"connections"` // of all instances
 	Blocking    []Blocking  `json:"blocking,omitempty"`

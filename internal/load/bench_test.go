@@ -33,12 +33,13 @@ func BenchmarkErrand(b *testing.B) {
 func BenchmarkRecord(b *testing.B) {
 	m, sum := newMeter(), newTally()
 	now := time.Now()
+	w := window{Start: now, Warm: now, End: now.Add(time.Hour)}
 	rec := instance.Record{
 		Answer: scenarios.Charged, HTTP: 201, Body: "{}", Called: now, Sent: now, Answered: now.Add(time.Millisecond),
 		Holds: []instance.Hold{{From: now, To: now}, {From: now, To: now}},
 	}
 	for n := uint64(0); b.Loop(); n++ {
-		m.of(n).record(n, now, true, &rec, false)
+		m.of(n).record(n, now, w, &rec, false)
 		if n%2000 == 0 { // as often as at ten thousand a second
 			m.collect(sum)
 		}

@@ -165,6 +165,35 @@ func TestOnlyTheOrdinaryIsForgotten(t *testing.T) {
 	}
 }
 
+// An intent without an end is not judged, whatever its rows say; one whose money was taken twice is, for that.
+func TestUnfinishedIntentsAreJudgedByTheMoneyOnly(t *testing.T) {
+	for what, f := range map[string]fact{
+		"given up": {GivenUp: true}, "stopped": {Stopped: true}, "lost": {Lost: "gone"}, "turned away after the capture": {State: "40001"},
+	} {
+		for captures := range 3 {
+			b := newTestBook(plan{Seed: 1, Near: 2}, 1)
+			req := b.plan.request(errand{intent: 0})
+			for range captures {
+				if _, err := b.acq.For(req.Key).Capture(t.Context(), scenarios.Charge(req)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.Answer = scenarios.Failed
+			b.enter(0, []fact{f})
+			b.settleAll()
+			m := &measurement{options: Options{Scenario: scenarios.ChargeOnce}, book: b}
+			row := scenarios.Row{Key: req.Key, OrderID: req.OrderID, AmountCents: req.AmountCents, Status: "PROCESSANDO"}
+			if err := b.readRows(func(each func(scenarios.Row)) error { each(row); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			m.anomalies()
+			if want := max(0, captures-1); len(m.found) > 1 || m.found[scenarios.DoubleCharge] != want || b.totals.cut+b.totals.turned != 1 {
+				t.Errorf("%s, %d captures: %v, %+v", what, captures, m.found, b.totals)
+			}
+		}
+	}
+}
+
 // Who was told to try again, and nothing else, is not missing a charge; who was told an error of another kind is.
 func TestTurnedAwayIsNotRefused(t *testing.T) {
 	for state, want := range map[string]int{"40001": 0, "40P01": 0, "23505": 1, "": 1} {

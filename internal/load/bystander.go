@@ -58,17 +58,7 @@ func Bystander(ctx context.Context, srv *server.Server, o BystanderOptions) (run
 		run.Answers, run.SQLStates = t.answers, t.sqlstates
 		verdict(&run, o.Options, m)
 	}
-	switch {
-	case ctx.Err() != nil:
-		run.Status = results.Aborted
-		return run, nil
-	case err != nil:
-		run.Status = results.Errored
-		if run.Verdict == results.Held {
-			run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
-		}
-	}
-	return run, err
+	return ended(ctx, run, err)
 }
 
 func (o BystanderOptions) measureBystander(ctx context.Context, srv *server.Server, b *results.Bystander) (_ *measurement, err error) {
@@ -76,11 +66,7 @@ func (o BystanderOptions) measureBystander(ctx context.Context, srv *server.Serv
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-		defer cancel()
-		err = errors.Join(err, schema.Drop(last))
-	}()
+	defer func() { err = leave(ctx, schema, err) }()
 	inst, err := instance.Open(ctx, instance.Config{
 		Conn: attemptsConfig(schema), Pool: o.Pool, Isolation: o.Isolation, Strategy: o.Strategy, Seed: o.Seed, Lease: o.Lease,
 	})
@@ -102,7 +88,7 @@ func (o BystanderOptions) measureBystander(ctx context.Context, srv *server.Serv
 	o.RepeatShare, o.HotShare, o.Instances = 0, 0, 1
 	s := &street{o: o, schema: schema, inst: inst, aside: aside, acq: acquirer.New(quick)}
 	s.m = newMeasurement(o.Options, s.acq)
-	s.m.fewest = 1 // these are made to overlap
+	s.m.least2 = 1 // these are made to overlap
 	for i, hot := range o.Hot {
 		for n, latency := range o.Latencies {
 			c, err := s.cell(ctx, hot, latency)
@@ -161,8 +147,9 @@ func (s *street) cell(ctx context.Context, hot int, latency time.Duration) (c re
 	if err = errors.Join(err, sampleErr, crowd.err); err != nil {
 		return c, err
 	}
-	if c.Undisturbed.PerSecond > 0 {
-		c.Share = round(c.Disturbed.PerSecond / c.Undisturbed.PerSecond)
+	if c.Undisturbed.PerSecond > 0 { // a share of nothing is none
+		share := round(c.Disturbed.PerSecond / c.Undisturbed.PerSecond)
+		c.Share = &share
 	}
 	c.HotCaptures = crowd.captures
 	c.Connections = results.Connections{HeldSeconds: seconds(crowd.held), IdleInTxSeconds: seconds(samples.IdleInTx)}
@@ -185,16 +172,17 @@ func (s *street) cell(ctx context.Context, hot int, latency time.Duration) (c re
 
 // watch keeps the unrelated clients and the pings going for so long, beside the crowd if there is one.
 func (s *street) watch(ctx context.Context, length time.Duration, c *crowd) (u results.Unrelated, err error) {
-	start := time.Now()
-	w := window{Start: start, Warm: start, End: start.Add(length)}
 	d := &driver{
-		job:  job{Plan: s.m.book.plan, Of: 1, Clients: s.o.Clients, Timeout: s.o.AttemptTimeout, Window: w},
+		job:  job{Plan: s.m.book.plan, Of: 1, Clients: s.o.Clients, Timeout: s.o.AttemptTimeout},
 		inst: s.inst, acquire: s.acq.For, meter: newMeter(),
 	}
 	d.next.Store(s.seq)
 	if d.ahead, err = startPreparer(ctx, s.schema.Config(), s.o.Scenario, s.o.Strategy, d); err != nil {
 		return u, err
 	}
+	start := time.Now()
+	w := window{Start: start, Warm: start, End: start.Add(length)}
+	d.Window = w
 	var all sync.WaitGroup
 	all.Go(func() { d.drive(ctx) })
 	pings := newPinger(s.inst)
@@ -207,17 +195,14 @@ func (s *street) watch(ctx context.Context, length time.Duration, c *crowd) (u r
 	if sleep(ctx, time.Until(w.End)) { // what is answered later does not belong to the rate; what it took does belong to the times
 		facts = d.meter.collect(sum)
 	}
-	u.PerSecond = round(float64(sum.Answered.TotalCount()) / length.Seconds())
+	u.PerSecond = round(float64(int(sum.Answered.TotalCount())-sum.Failed) / length.Seconds())
 	all.Wait()
 	facts = append(facts, d.meter.collect(sum)...)
+	u.Failed = sum.Failed
 	s.m.book.enter(0, facts)
 	s.seq = d.next.Load()
 	u.Response, u.Ping = latency(sum.Response, sum.MaxResponse), latency(pings.took, pings.most)
-	err = d.ahead.stop()
-	if ctx.Err() != nil {
-		err = nil
-	}
-	return u, err
+	return u, d.ahead.stop(ctx)
 }
 
 // crowd is the attempts at one hot key after another.
@@ -270,7 +255,7 @@ func (c *crowd) run(ctx context.Context, w window) {
 		for _, r := range records {
 			c.m.book.attempt(errand{intent: number, last: hotNumbers}, factOf(0, &r, r.Err != "" && context.Cause(work) != nil))
 		}
-		c.m.book.close(number, req, count)
+		c.m.book.settle(number, req, count)
 	}
 }
 

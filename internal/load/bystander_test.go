@@ -32,12 +32,12 @@ func bystand(t *testing.T, o BystanderOptions) results.Run {
 func TestBystanderSuffersFromOpenTransactionsOnly(t *testing.T) {
 	open, committed := bystand(t, street1(t, scenarios.InsertFirstOpenTx)), bystand(t, street1(t, scenarios.InsertFirst))
 	slow := open.Bystander.Cells[1]
-	if k := open.Bystander.Knee; k == nil || slow.Share > 0.5 || slow.MaxWaitingForPool == 0 || slow.MaxLockWaiters != 5 || slow.Connections.IdleInTxSeconds == 0 {
+	if k := open.Bystander.Knee; k == nil || *slow.Share > 0.5 || slow.MaxWaitingForPool == 0 || slow.MaxLockWaiters != 5 || slow.Connections.IdleInTxSeconds == 0 {
 		t.Errorf("knee %+v, %+v", k, slow)
 	}
 	quiet := committed.Bystander.Cells[1]
-	if committed.Bystander.Knee != nil && committed.Bystander.Knee.Cell == 1 || quiet.Share < 2*slow.Share {
-		t.Errorf("%v of the rate with the claim committed, %v with the transaction open", quiet.Share, slow.Share)
+	if committed.Bystander.Knee != nil && committed.Bystander.Knee.Cell == 1 || *quiet.Share < 2**slow.Share {
+		t.Errorf("%v of the rate with the claim committed, %v with the transaction open", *quiet.Share, *slow.Share)
 	}
 	if *quiet.Connections.SecondsPerCapture > *slow.Connections.SecondsPerCapture/2 {
 		t.Errorf("%v connection-seconds a capture with the claim committed, %v with the transaction open", *quiet.Connections.SecondsPerCapture, *slow.Connections.SecondsPerCapture)
@@ -85,7 +85,7 @@ func TestInterruptedBystanderReports(t *testing.T) {
 
 // The knee is where it gives way, from which cell to which.
 func TestKnee(t *testing.T) {
-	cell := func(share float64) results.BystanderCell { return results.BystanderCell{Hot: 20, Share: share} }
+	cell := func(share float64) results.BystanderCell { return results.BystanderCell{Hot: 20, Share: &share} }
 	for _, c := range []struct {
 		shares []float64
 		at     int

@@ -91,8 +91,13 @@ func (c *instanceProcess) warmUp(context.Context) error {
 	return err
 }
 
-func (c *instanceProcess) run(ctx context.Context, j job, hand func(share)) error {
-	if err := c.enc.Encode(order{Job: &j}); err != nil {
+func (c *instanceProcess) prepare(_ context.Context, j job) error {
+	_, err := c.ask(order{Job: &j})
+	return err
+}
+
+func (c *instanceProcess) run(ctx context.Context, w window, hand func(share)) error {
+	if err := c.enc.Encode(order{Run: &w}); err != nil {
 		return c.process.Gone(err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.process.In.Close() }) // the child takes it for the order to stop
@@ -128,9 +133,10 @@ type setup struct {
 type order struct {
 	WarmUp bool
 	Job    *job
+	Run    *window
 }
 
-// reply answers each order: a job with its shares and then with nothing, the others with nothing but the absence of an error.
+// reply answers each order: a run with its shares and then with nothing, the others with nothing but the absence of an error.
 type reply struct {
 	Error string
 	Share *packed
@@ -153,11 +159,14 @@ func ServeInstance(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 	defer l.close()
 	for o := range orders(dec, stop) {
 		var failed error
-		if o.WarmUp {
+		switch {
+		case o.WarmUp:
 			failed = l.warmUp(ctx)
-		} else if o.Job != nil {
+		case o.Job != nil:
+			failed = l.prepare(ctx, *o.Job)
+		case o.Run != nil:
 			var broken error // the pipe
-			failed = l.run(ctx, *o.Job, func(s share) {
+			failed = l.run(ctx, *o.Run, func(s share) {
 				if broken == nil {
 					broken = enc.Encode(reply{Share: pack(s)})
 				}

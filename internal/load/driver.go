@@ -21,7 +21,7 @@ type job struct {
 	Constant   bool
 	Most       int           // attempts under way of an open loop
 	Timeout    time.Duration // of an attempt
-	Window     window
+	Window     window        // set when every instance is ready
 }
 
 // window is when attempts start: those that are to start from the end of the warm-up on count.
@@ -89,12 +89,11 @@ func (d *driver) drive(ctx context.Context) {
 func (d *driver) client(ctx, work context.Context) {
 	for ctx.Err() == nil && time.Now().Before(d.Window.End) {
 		seq := d.next.Add(1) - 1
-		d.ahead.wait(ctx, seq)
-		due := time.Now()
-		if ctx.Err() != nil {
+		if !d.ahead.wait(ctx, seq) {
 			d.meter.of(seq).drop(false, seq)
 			return
 		}
+		due := time.Now()
 		d.under(1)
 		d.attempt(work, seq, due)
 		d.under(-1)
@@ -113,6 +112,7 @@ func (d *driver) arrive(ctx, work context.Context, all *sync.WaitGroup) {
 		}
 		due = due.Add(time.Duration(gap / d.Rate * float64(time.Second)))
 		if !due.Before(d.Window.End) {
+			sleep(ctx, time.Until(d.Window.End)) // the time without arrivals belongs to the run
 			return
 		}
 		if wait := time.Until(due); wait > 0 {
@@ -133,7 +133,10 @@ func (d *driver) arrive(ctx, work context.Context, all *sync.WaitGroup) {
 		d.under(1) // here and not when it runs: a thousand that are due at once must not all see room for one
 		all.Go(func() {
 			defer d.under(-1)
-			d.ahead.wait(ctx, seq)
+			if !d.ahead.wait(ctx, seq) {
+				d.meter.of(seq).drop(false, seq)
+				return
+			}
 			d.attempt(work, seq, due)
 		})
 	}
@@ -151,7 +154,7 @@ func (d *driver) attempt(work context.Context, seq uint64, due time.Time) {
 	defer cancel()
 	rec := d.inst.Handle(ctx, d.acquire(req.Key), req)
 	stopped := rec.Err != "" && context.Cause(work) != nil
-	d.meter.of(seq).record(seq, due, d.Window.counts(due), &rec, stopped)
+	d.meter.of(seq).record(seq, due, d.Window, &rec, stopped)
 }
 
 func (d *driver) errand(seq uint64) errand {

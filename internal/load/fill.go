@@ -12,8 +12,8 @@ import (
 	"idemlab/scenarios"
 )
 
-// mostNamed bounds how many anomalies a document names one by one; all of them are counted.
-const mostNamed = 200
+// mostNamed bounds how many intents a document names for one kind of anomaly; all of them are counted.
+const mostNamed = 50
 
 // fill writes the measured part of the document: counts, answers, waits and anomalies, without a verdict.
 func (m *measurement) fill(run *results.Run) {
@@ -25,16 +25,16 @@ func (m *measurement) fill(run *results.Run) {
 	run.Latency = &results.Latency{N: response.N, Percentiles: response.Percentiles}
 	run.Waits = m.waits()
 
-	measured := max(0, m.ended.Sub(m.window.Warm))
+	measured := m.measured()
 	l := &results.Load{
 		Settings: m.options.settings(), MeasuredMS: results.MS(measured), Attempts: m.sum.Attempts, Dropped: m.sum.Dropped,
 		Response: response, Service: latency(m.sum.Service, m.sum.MaxService), Seconds: m.rows,
-		Repeats: t.repeats, IntentsRepeated: t.repeated, IntentsOverlapped: t.overlapped, IntentsTurnedAway: t.turned,
+		Repeats: t.repeats, IntentsRepeated: t.repeated, IntentsOverlapped: t.overlapped, IntentsTurnedAway: t.turned, IntentsUnfinished: t.cut,
 		Connections: results.Connections{HeldSeconds: seconds(m.sum.Held), IdleInTxSeconds: seconds(m.samples.IdleInTx)},
 		Blocking:    blocking(m.samples.Waits),
 	}
 	if measured > 0 {
-		l.PerSecond = math.Round(10*float64(m.sum.Attempts)/measured.Seconds()) / 10
+		l.PerSecond = math.Round(10*float64(m.sum.Served)/measured.Seconds()) / 10
 	}
 	if l.Seconds == nil {
 		l.Seconds = []results.Second{}
@@ -86,13 +86,26 @@ func (m *measurement) counts() *results.AcquirerCounts {
 func (m *measurement) anomalies() []results.Anomaly {
 	m.found = map[scenarios.Anomaly]int{}
 	named := []results.Anomaly{}
+	intents := map[scenarios.Anomaly]int{}
+	name := func(in scenarios.Intent, f scenarios.Finding) {
+		m.found[f.Anomaly] += f.Count
+		if intents[f.Anomaly]++; intents[f.Anomaly] <= mostNamed {
+			named = append(named, results.Anomaly{Kind: string(f.Anomaly), Intent: in.Request.Key, Captures: &in.Captures, Detail: f.Detail})
+		}
+	}
 	for _, number := range slices.Sorted(maps.Keys(m.book.odd)) {
 		in := *m.book.odd[number]
 		in.RowsUnknown = !m.book.totals.rowsRead
 		for _, f := range m.options.Scenario.Check(in) {
-			m.found[f.Anomaly] += f.Count
-			if len(named) < mostNamed {
-				named = append(named, results.Anomaly{Kind: string(f.Anomaly), Intent: in.Request.Key, Captures: &in.Captures, Detail: f.Detail})
+			name(in, f)
+		}
+	}
+	for _, in := range m.book.twice {
+		unread := *in
+		unread.RowsUnknown = true
+		for _, f := range m.options.Scenario.Check(unread) {
+			if f.Anomaly == scenarios.DoubleCharge {
+				name(unread, f)
 			}
 		}
 	}

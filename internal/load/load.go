@@ -100,6 +100,11 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 		m.fill(&run)
 		verdict(&run, o, m)
 	}
+	return ended(ctx, run, err)
+}
+
+// ended says how a run came to its end. The user's own Ctrl-C is no error.
+func ended(ctx context.Context, run results.Run, err error) (results.Run, error) {
 	switch {
 	case ctx.Err() != nil:
 		run.Status = results.Aborted
@@ -113,6 +118,18 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	return run, err
 }
 
+// leave drops the schema, within a limit of its own: a long run leaves a large table. Where the server is lost, that it cannot be
+// dropped either is no news.
+func leave(ctx context.Context, schema *server.Schema, err error) error {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	dropErr := schema.Drop(last)
+	if errors.Is(err, ErrServerLost) {
+		return err
+	}
+	return errors.Join(err, dropErr)
+}
+
 // measure makes the tables, keeps the instances under load and reads back what is left. The measurement is nil where nothing
 // was measured.
 func (o Options) measure(ctx context.Context, srv *server.Server) (_ *measurement, err error) {
@@ -120,11 +137,7 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *measuremen
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second) // a long run leaves a large table
-		defer cancel()
-		err = errors.Join(err, schema.Drop(last))
-	}()
+	defer func() { err = leave(ctx, schema, err) }()
 	acq := acquirer.New(o.Acquirer)
 	t, err := assemble(ctx, o, srv, schema, acq)
 	if err != nil {
@@ -132,6 +145,9 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *measuremen
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	if err := t.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := t.prepare(ctx, o); err != nil {
 		return nil, err
 	}
 	sampler, err := lockwait.Start(ctx, schema.Config(), appName(schema))

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"sync/atomic"
 	"time"
 
 	"idemlab/internal/acquirer"
@@ -20,15 +21,15 @@ type measurement struct {
 	latest  []standing
 	seconds map[int]*tally // not yet over at every instance
 	rows    []results.Second
-	ended   time.Time
+	stopped atomic.Pointer[time.Time] // when the run was stopped early; nil where it was not
 	found   map[scenarios.Anomaly]int // once the rows are read
 	cpuWarm time.Duration             // what the instances had taken at the end of the warm-up
 	wasWarm bool
-	fewest  int // intents that two attempts must have tried at once
+	least2  int // intents that two attempts must have tried at once
 }
 
 func newMeasurement(o Options, acq *acquirer.Acquirer) *measurement {
-	return &measurement{options: o, book: newBook(o, acq), sum: newTally(), latest: make([]standing, o.Instances), seconds: map[int]*tally{}, fewest: fewest}
+	return &measurement{options: o, book: newBook(o, acq), sum: newTally(), latest: make([]standing, o.Instances), seconds: map[int]*tally{}, least2: fewest}
 }
 
 // headStart is the time for every instance to be there when the first attempt is due.
@@ -61,7 +62,7 @@ func (m *measurement) enter(member int, s share) {
 		if m.least().Before(end) || end.After(m.window.End) {
 			break
 		}
-		m.close(next)
+		m.endSecond(next)
 	}
 	m.live()
 }
@@ -86,8 +87,8 @@ func (m *measurement) least() time.Time {
 	return least
 }
 
-// close makes a row of a second that is over.
-func (m *measurement) close(n int) {
+// endSecond makes a row of a second that is over. A last one that is not whole has none.
+func (m *measurement) endSecond(n int) {
 	t := m.seconds[n]
 	delete(m.seconds, n)
 	row := results.Second{Second: n}
@@ -102,12 +103,19 @@ func (m *measurement) close(n int) {
 	m.rows = append(m.rows, row)
 }
 
-// finish ends the measurement. A last second that is not whole is left out.
-func (m *measurement) finish() {
-	m.ended = time.Now()
-	if m.ended.After(m.window.End) {
-		m.ended = m.window.End
+// stop notes that the run is stopped early: what is answered after it no longer counts.
+func (m *measurement) stop() {
+	now := time.Now()
+	m.stopped.CompareAndSwap(nil, &now)
+}
+
+// measured is the time from the end of the warm-up to the end of the arrivals.
+func (m *measurement) measured() time.Duration {
+	end := m.window.End
+	if at := m.stopped.Load(); at != nil && at.Before(end) {
+		end = *at
 	}
+	return max(0, end.Sub(m.window.Warm))
 }
 
 func (m *measurement) live() {

@@ -39,8 +39,10 @@ type cost struct {
 type member interface {
 	// warmUp connects the pool and prepares every statement on it.
 	warmUp(ctx context.Context) error
-	// run makes the attempts of a job and hands in each share, from one goroutine. Ctrl-C ends it early, and is no error.
-	run(ctx context.Context, j job, hand func(share)) error
+	// prepare gets ready for a job: what intents want to be there is there for the first of them.
+	prepare(ctx context.Context, j job) error
+	// run makes the job's attempts within a window and hands in each share, from one goroutine. Ctrl-C ends it early, and is no error.
+	run(ctx context.Context, w window, hand func(share)) error
 	close() error
 }
 
@@ -50,11 +52,16 @@ type local struct {
 	acquire  func(intent string) scenarios.Acquirer
 	prepares func(ctx context.Context, d *driver) (*preparer, error)
 	hangUp   func() // ends the conversation with an acquirer elsewhere; nil where it is in this process
+
+	driver *driver // once it is prepared
 }
 
 func (l *local) warmUp(ctx context.Context) error { return l.inst.WarmUp(ctx) }
 
 func (l *local) close() error {
+	if l.driver != nil { // it may never have run
+		_ = l.driver.ahead.stop(context.Background()) // said by run, where it did
+	}
 	l.inst.Close()
 	if l.hangUp != nil {
 		l.hangUp()
@@ -62,11 +69,15 @@ func (l *local) close() error {
 	return nil
 }
 
-func (l *local) run(ctx context.Context, j job, hand func(share)) (err error) {
-	d := &driver{job: j, inst: l.inst, acquire: l.acquire, meter: newMeter()}
-	if d.ahead, err = l.prepares(ctx, d); err != nil {
-		return err
-	}
+func (l *local) prepare(ctx context.Context, j job) (err error) {
+	l.driver = &driver{job: j, inst: l.inst, acquire: l.acquire, meter: newMeter()}
+	l.driver.ahead, err = l.prepares(ctx, l.driver)
+	return err
+}
+
+func (l *local) run(ctx context.Context, within window, hand func(share)) error {
+	d := l.driver
+	d.Window = within
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -83,7 +94,7 @@ func (l *local) run(ctx context.Context, j job, hand func(share)) (err error) {
 		}})
 	}
 	// The looks fall on the ends of ticks since the warm-up, so that a second is made of whole ones.
-	for next := j.Window.Start.Add(tick); ; next = next.Add(tick) {
+	for next := within.Start.Add(tick); ; next = next.Add(tick) {
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-timer.C:
@@ -95,5 +106,5 @@ func (l *local) run(ctx context.Context, j job, hand func(share)) (err error) {
 		break
 	}
 	say(time.Now())
-	return d.ahead.stop()
+	return d.ahead.stop(ctx)
 }

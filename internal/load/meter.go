@@ -32,6 +32,7 @@ type sums struct {
 	MaxResponse, MaxService, MaxAnswered, MaxPoolWait time.Duration
 
 	Attempts, Dropped int           // that count
+	Served            int           // answered within the window, whenever they were to start
 	Captures, Failed  int           // of all that were answered
 	Held, PoolWaited  time.Duration // connections × time in the hands of attempts, and attempts × time waiting for one
 }
@@ -57,6 +58,7 @@ func (t *tally) add(o *tally) {
 	t.MaxResponse, t.MaxService = max(t.MaxResponse, o.MaxResponse), max(t.MaxService, o.MaxService)
 	t.MaxAnswered, t.MaxPoolWait = max(t.MaxAnswered, o.MaxAnswered), max(t.MaxPoolWait, o.MaxPoolWait)
 	t.Attempts += o.Attempts
+	t.Served += o.Served
 	t.Dropped += o.Dropped
 	t.Captures += o.Captures
 	t.Failed += o.Failed
@@ -64,8 +66,8 @@ func (t *tally) add(o *tally) {
 	t.PoolWaited += o.PoolWaited
 }
 
-// record notes one attempt. Due is when it was to start.
-func (t *tally) record(due time.Time, counts bool, rec *instance.Record) {
+// record notes one attempt. Due is when it was to start; counts says whether it did so within the window.
+func (t *tally) record(due time.Time, counts, served bool, rec *instance.Record) {
 	response := rec.Answered.Sub(due)
 	begun := rec.Sent
 	if begun.IsZero() {
@@ -77,6 +79,9 @@ func (t *tally) record(due time.Time, counts bool, rec *instance.Record) {
 		note(t.Response, &t.MaxResponse, response)
 		note(t.Service, &t.MaxService, service)
 		t.Attempts++
+	}
+	if served {
+		t.Served++
 	}
 	switch rec.Answer {
 	case scenarios.Charged:
@@ -125,11 +130,11 @@ func newMeter() *meter {
 func (m *meter) of(seq uint64) *part { return m.parts[seq%uint64(len(m.parts))] }
 
 // record notes an attempt that was to start at due. Stopped says that it was ended because the run was.
-func (p *part) record(seq uint64, due time.Time, counts bool, rec *instance.Record, stopped bool) {
+func (p *part) record(seq uint64, due time.Time, w window, rec *instance.Record, stopped bool) {
 	f := factOf(seq, rec, stopped)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tally.record(due, counts && !stopped, rec)
+	p.tally.record(due, !stopped && w.counts(due), !stopped && w.counts(rec.Answered), rec)
 	p.facts = append(p.facts, f)
 }
 

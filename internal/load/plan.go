@@ -59,7 +59,7 @@ func (p plan) errand(attempt uint64) errand {
 			reach = p.Near
 		}
 		// The walk from there to an attempt that began an intent may lead on a little; memory bounds the whole.
-		for back := attempt - min(attempt, 1+p.chance(attempt, 4)%reach); attempt-back <= memory; back-- {
+		for back := attempt - 1 - p.chance(attempt, 4)%min(reach, attempt); attempt-back <= memory; back-- {
 			if p.kind(back) == fresh {
 				return errand{intent: back, last: back + memory, repeat: true}
 			}

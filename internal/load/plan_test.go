@@ -70,6 +70,22 @@ func TestSharesAreWhatWasAskedFor(t *testing.T) {
 	}
 }
 
+// The first repeats have little to choose from, and choose among all of it.
+func TestEarlyRepeatsAreSpread(t *testing.T) {
+	p := plan{Seed: 1, RepeatShare: 0.1, HotKeys: 1, Near: 16}
+	first := map[uint64]int{}
+	repeats := 0
+	for i := range uint64(500) {
+		if e := p.errand(i); e.repeat {
+			repeats++
+			first[e.intent]++
+		}
+	}
+	if first[0] > repeats/8 {
+		t.Errorf("%d of the first %d repeats are of the first intent", first[0], repeats)
+	}
+}
+
 // Near is how many attempts may be under way: the clients of a closed loop, and the arrivals of an open one while an answer takes its time.
 func TestNearIsWhatMayBeUnderWay(t *testing.T) {
 	slow := acquirer.Options{Latency: acquirer.Fixed(time.Second)}

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -30,7 +31,8 @@ type preparer struct {
 	done   chan struct{}
 }
 
-// startPreparer returns nil where the strategy wants nothing prepared. stop must be called.
+// startPreparer begins at the driver's next attempt, and returns when the first intents are there; nil where the strategy wants
+// nothing prepared. stop must be called.
 func startPreparer(ctx context.Context, cfg *pgx.ConnConfig, scenario scenarios.Scenario, s scenarios.Strategy, d *driver) (*preparer, error) {
 	if scenario.Prepare == nil && s.Prepare == nil {
 		return nil, nil
@@ -39,15 +41,20 @@ func startPreparer(ctx context.Context, cfg *pgx.ConnConfig, scenario scenarios.
 	if err != nil {
 		return nil, fmt.Errorf("connect to prepare the intents: %w", err)
 	}
-	p := &preparer{done: make(chan struct{})}
+	p := &preparer{done: make(chan struct{}), ready: d.next.Load(), wanted: d.next.Load()}
 	p.moved = sync.NewCond(&p.mu)
 	go func() {
 		defer close(p.done)
 		defer server.CloseConn(ctx, conn)
 		p.run(func(from, to uint64) error {
+			var wanted []uint64
+			for seq := from; seq < to; seq++ {
+				wanted = append(wanted, d.errand(seq).intent)
+			}
+			slices.Sort(wanted) // else two instances that prepare the same orders could wait for each other
 			return pgx.BeginFunc(ctx, conn, func(pgx.Tx) error {
-				for seq := from; seq < to; seq++ {
-					if err := instance.Prepare(ctx, conn, scenario, s, d.Plan.request(d.errand(seq)), 1); err != nil {
+				for _, number := range slices.Compact(wanted) {
+					if err := instance.Prepare(ctx, conn, scenario, s, d.Plan.request(errand{intent: number}), 1); err != nil {
 						return err
 					}
 				}
@@ -55,8 +62,8 @@ func startPreparer(ctx context.Context, cfg *pgx.ConnConfig, scenario scenarios.
 			})
 		})
 	}()
-	p.wait(ctx, batch)
-	return p, p.err
+	p.wait(ctx, d.next.Load())
+	return p, nil
 }
 
 func (p *preparer) run(prepare func(from, to uint64) error) {
@@ -82,10 +89,10 @@ func (p *preparer) run(prepare func(from, to uint64) error) {
 	}
 }
 
-// wait returns when the attempt's intent is prepared, or never will be.
-func (p *preparer) wait(ctx context.Context, seq uint64) {
+// wait returns whether the attempt's intent is prepared; it is not where that failed, or ctx ended first.
+func (p *preparer) wait(ctx context.Context, seq uint64) bool {
 	if p == nil {
-		return
+		return ctx.Err() == nil
 	}
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock() // else it could come between the look at ctx and the waiting, and wake nobody
@@ -102,10 +109,11 @@ func (p *preparer) wait(ctx context.Context, seq uint64) {
 	for p.ready <= seq && !p.over && ctx.Err() == nil {
 		p.moved.Wait()
 	}
+	return p.ready > seq && ctx.Err() == nil
 }
 
-// stop ends the preparing and returns why it ended before, if it did.
-func (p *preparer) stop() error {
+// stop ends the preparing and returns why it ended before, if it did for another reason than ctx.
+func (p *preparer) stop(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
@@ -114,5 +122,8 @@ func (p *preparer) stop() error {
 	p.moved.Broadcast()
 	p.mu.Unlock()
 	<-p.done
+	if ctx.Err() != nil {
+		return nil
+	}
 	return p.err
 }

@@ -25,6 +25,8 @@ func (b *book) readRows(eachRow func(func(scenarios.Row)) error) error {
 			b.makeOdd(number).Rows = []scenarios.Row{{
 				Key: first.Key, OrderID: first.OrderID, AmountCents: first.AmountCents, Status: recorded,
 			}}
+		case unfinished:
+			return
 		case isOdd:
 			if len(b.odd[number].Rows) > 0 {
 				b.totals.duplicateRows++

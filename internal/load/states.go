@@ -5,10 +5,11 @@ type state byte
 
 // The states.
 const (
-	unseen    state = iota
-	awaitsRow       // ordinary, if there is one row for it
-	hasRow          // ordinary, and its row was seen
-	isOdd           // kept whole
+	unseen     state = iota
+	awaitsRow        // ordinary, if there is one row for it
+	hasRow           // ordinary, and its row was seen
+	isOdd            // kept whole
+	unfinished       // its story has no end: its rows say nothing
 )
 
 // states keeps a byte for each intent, in pieces: the numbers are dense, with a gap before the hot ones.

@@ -56,11 +56,22 @@ func (t *team) close() error {
 	return errors.Join(errs...)
 }
 
+// prepare gets every member ready for its part.
+func (t *team) prepare(ctx context.Context, o Options) error {
+	for i, m := range t.members {
+		if err := m.prepare(ctx, o.job(i)); err != nil {
+			return fmt.Errorf("instance %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
 // run lets every member make its part of the attempts, and enters what they measure.
 func (t *team) run(ctx context.Context, m *measurement) error {
 	ctx, lost := context.WithCancel(ctx)
 	defer lost()
-	o := m.options
+	stop := context.AfterFunc(ctx, m.stop)
+	defer stop()
 	type from struct {
 		member int
 		share  share
@@ -69,13 +80,16 @@ func (t *team) run(ctx context.Context, m *measurement) error {
 	shares := make(chan from)
 	var all errgroup.Group
 	for i, member := range t.members {
-		j := o.job(i, m.window)
 		all.Go(func() error {
-			return member.run(ctx, j, func(s share) {
+			err := member.run(ctx, m.window, func(s share) {
 				f := from{i, s, make(chan struct{})}
 				shares <- f
 				<-f.taken // the tally is filled again after this
 			})
+			if err != nil {
+				lost() // the others' work proves nothing any more
+			}
+			return err
 		})
 	}
 	ended := make(chan error, 1)
@@ -91,7 +105,6 @@ func (t *team) run(ctx context.Context, m *measurement) error {
 		}
 	}
 	err := <-ended
-	m.finish()
 	if why := m.book.totals.lost; why != "" {
 		return fmt.Errorf("%w: %s", ErrServerLost, why)
 	}
@@ -99,10 +112,10 @@ func (t *team) run(ctx context.Context, m *measurement) error {
 }
 
 // job is an instance's part of the load.
-func (o Options) job(number int, w window) job {
+func (o Options) job(number int) job {
 	j := job{
 		Plan: newPlan(o), Number: number, Of: o.Instances, Rate: o.Rate / float64(o.Instances), Constant: o.Constant,
-		Most: o.MaxInFlight, Timeout: o.AttemptTimeout, Window: w,
+		Most: o.MaxInFlight, Timeout: o.AttemptTimeout,
 	}
 	if !o.open() {
 		j.Clients = o.Clients / o.Instances

@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"idemlab/internal/check"
@@ -18,9 +19,12 @@ const fewest = 10
 // verdict compares what was found with what the strategy claims, and marks the anomalies that counted.
 func verdict(run *results.Run, o Options, m *measurement) {
 	never, shows := o.Strategy.Judged(o.hazard(), o.Isolation)
+	// Nobody charges an order here a second time, legitimately: what would be refused then does not show.
+	shows = slices.DeleteFunc(slices.Clone(shows), func(a scenarios.Anomaly) bool { return a == scenarios.MissingCharge })
 	t := m.book.totals
-	if t.givenUp+t.stopped > 0 { // what befell the attempts was more than a race
-		never, shows = o.Strategy.Judged(scenarios.LostReply, o.Isolation)
+	if t.cut > 0 { // what befell the attempts was more than a race: what holds in a race only is not claimed here
+		careful, _ := o.Strategy.Judged(scenarios.LostReply, o.Isolation)
+		never = slices.DeleteFunc(slices.Clone(never), func(a scenarios.Anomaly) bool { return a == scenarios.DoubleCharge && !slices.Contains(careful, a) })
 	}
 	e := check.Evidence{Doubt: doubt(*run, m)}
 	for a := range m.found {
@@ -29,7 +33,10 @@ func verdict(run *results.Run, o Options, m *measurement) {
 	j := check.Judge(o.Expect, never, shows, e)
 	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
 	if t.givenUp > 0 {
-		run.Reason = strings.TrimPrefix(fmt.Sprintf("%s; %d attempts were given up after %v, so it is judged as lost replies", run.Reason, t.givenUp, o.AttemptTimeout), "; ")
+		run.Reason = strings.TrimPrefix(fmt.Sprintf("%s; %d attempts were given up after %v: what they left half-done is not judged", run.Reason, t.givenUp, o.AttemptTimeout), "; ")
+	}
+	if t.stopped > 0 {
+		run.Reason = strings.TrimPrefix(fmt.Sprintf("%s; %d attempts were ended with the run: what they left half-done is not judged", run.Reason, t.stopped), "; ")
 	}
 	for i := range run.Anomalies {
 		run.Anomalies[i].Judged = j.Judged(scenarios.Anomaly(run.Anomalies[i].Kind))
@@ -48,8 +55,8 @@ func doubt(run results.Run, m *measurement) string {
 		return check.ControlDoubt(run.Control)
 	case t.repeated == 0:
 		return "no key was used twice, so nothing could be charged twice: say --repeat-share"
-	case t.overlapped < m.fewest:
-		return fmt.Sprintf("the attempts did not overlap: only %d intents had two under way at once, and %d are the least", t.overlapped, m.fewest)
+	case t.overlapped < m.least2:
+		return fmt.Sprintf("the attempts did not overlap: only %d intents had two under way at once, and %d are the least", t.overlapped, m.least2)
 	case t.charged == 0:
 		return "the acquirer approved nothing, so nothing could be charged twice"
 	case !t.rowsRead:

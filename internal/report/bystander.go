@@ -57,15 +57,22 @@ func bystanderRow(c results.BystanderCell) []string {
 	}
 	return []string{
 		fmt.Sprint(c.Hot), short(c.AcquirerLatencyMS),
-		perSecond(c.Undisturbed.PerSecond) + " → " + perSecond(c.Disturbed.PerSecond), fmt.Sprintf("%.2f", c.Share),
+		perSecond(c.Undisturbed.PerSecond) + " → " + perSecond(c.Disturbed.PerSecond), shareText(c.Share),
 		ms(c.Disturbed.Response.P50MS), ms(c.Disturbed.Response.P90MS), ms(c.Disturbed.Ping.P90MS),
 		fmt.Sprint(c.MaxLockWaiters), fmt.Sprint(c.MaxWaitingForPool),
 		secondsText(c.Connections.IdleInTxSeconds), held,
 	}
 }
 
-func moodOfWhatIsLeft(share float64) mood {
-	if share < 0.5 {
+func shareText(share *float64) string {
+	if share == nil {
+		return absent
+	}
+	return fmt.Sprintf("%.2f", *share)
+}
+
+func moodOfWhatIsLeft(share *float64) mood {
+	if share != nil && *share < 0.5 {
 		return bad
 	}
 	return plain
@@ -127,12 +134,16 @@ func kneeText(b results.Bystander) string {
 	case b.Knee != nil:
 		return "knee: " + b.Knee.Detail
 	}
-	least := b.Cells[0]
-	for _, c := range b.Cells {
-		if c.Share < least.Share {
-			least = c
+	least := -1
+	for i, c := range b.Cells {
+		if c.Share != nil && (least < 0 || *c.Share < *b.Cells[least].Share) {
+			least = i
 		}
 	}
+	if least < 0 {
+		return "no knee: undisturbed, nothing was answered either"
+	}
+	c := b.Cells[least]
 	return fmt.Sprintf("no knee: the others kept %.2f of their rate at the least (%d hot, acquirer %s)",
-		least.Share, least.Hot, time.Duration(least.AcquirerLatencyMS*float64(time.Millisecond)))
+		*c.Share, c.Hot, time.Duration(c.AcquirerLatencyMS*float64(time.Millisecond)))
 }

@@ -54,6 +54,9 @@ func repeated(l results.Load) []string {
 	if l.IntentsTurnedAway > 0 {
 		lines = append(lines, fmt.Sprintf("%s turned away (40001)", thousands(int64(l.IntentsTurnedAway))))
 	}
+	if l.IntentsUnfinished > 0 {
+		lines = append(lines, fmt.Sprintf("%s without an end", thousands(int64(l.IntentsUnfinished))))
+	}
 	return lines
 }
 

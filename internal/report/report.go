@@ -31,23 +31,20 @@ func Text(w io.Writer, d results.Document, s Style) error {
 	if isMutants(d) {
 		heading(&b, d.Runs[0])
 		mutants(&b, d, s)
-		_, err := io.WriteString(w, b.String())
-		return err
+		return write(w, b.String(), s)
 	}
 	if isSweep(d) {
 		if err := sweep(&b, d, s); err != nil {
 			return err
 		}
-		_, err := io.WriteString(w, b.String())
-		return err
+		return write(w, b.String(), s)
 	}
 	if isGrid(d) {
 		gridHeading(&b, d.Runs[0])
 		if err := grid(&b, d, s); err != nil {
 			return err
 		}
-		_, err := io.WriteString(w, b.String())
-		return err
+		return write(w, b.String(), s)
 	}
 	if isBystander(d) {
 		if err := bystander(&b, d, s); err != nil {
@@ -73,8 +70,39 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		fmt.Fprintf(&b, "\nerror: %s\n", *d.Error)
 	}
 	verdicts(&b, d, s)
-	_, err := io.WriteString(w, b.String())
+	return write(w, b.String(), s)
+}
+
+// write writes a report, on a narrow terminal with its first paragraph folded: the tables below choose their own way to be narrow.
+func write(w io.Writer, text string, s Style) error {
+	head, rest, found := strings.Cut(text, "\n\n")
+	if found && s.Width < Narrow {
+		text = fold(head, s.Width) + "\n\n" + rest
+	}
+	_, err := io.WriteString(w, text)
 	return err
+}
+
+// fold breaks lines at spaces so that they fit, where they have spaces to break at.
+func fold(text string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for utf8.RuneCountInString(strip(line)) > width {
+			at := -1
+			for i, r := range []rune(line) {
+				if r == ' ' && i <= width && i > 0 {
+					at = i
+				}
+			}
+			if at < 0 {
+				break
+			}
+			lines = append(lines, string([]rune(line)[:at]))
+			line = string([]rune(line)[at+1:])
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // heading is one paragraph: the question and the place.

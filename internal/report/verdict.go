@@ -67,10 +67,17 @@ func unjudged(r results.Run) string {
 			parts = append(parts, k)
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s in %s", k, count(n[k], "intent")))
+		of := count(n[k], "intent")
+		if r.Load != nil && n[k] >= namedUnderLoad {
+			of += " or more"
+		}
+		parts = append(parts, fmt.Sprintf("%s in %s", k, of))
 	}
 	return strings.Join(parts, ", ")
 }
+
+// namedUnderLoad is how many intents with one kind of anomaly a run under load names.
+const namedUnderLoad = 50
 
 // verdicts is a line for each run, and the last one for all of them.
 func verdicts(b *strings.Builder, d results.Document, s Style) {
