@@ -34,7 +34,6 @@ type customer struct {
 type attempt struct {
 	scenarios.Attempt
 	sqlstate string
-	sent     bool
 	ended    time.Time
 }
 
@@ -120,7 +119,7 @@ func (c *customer) send(ctx context.Context, r *runner, name string, patience ti
 		if _, lost := r.plan.Reach(fault.Answer, c.of.Key); lost {
 			c.story.say("%s: the service answered %s, and the answer is lost on its way", name, spoken(reply))
 			<-limit.Done()
-			c.note(ctx, attempt{Attempt: scenarios.Attempt{Died: true}, sent: true})
+			c.note(ctx, attempt{Attempt: scenarios.Attempt{Died: true}})
 			return 0
 		}
 	}
@@ -132,7 +131,7 @@ func (c *customer) send(ctx context.Context, r *runner, name string, patience ti
 	default:
 		c.story.say("%s: no answer: %v", name, cause(err))
 	}
-	a := attempt{Attempt: scenarios.Attempt{Died: err != nil}, sent: true}
+	a := attempt{Attempt: scenarios.Attempt{Died: err != nil}}
 	if err == nil {
 		a.Answer, a.HTTP, a.Body, a.sqlstate = reply.Answer(), reply.Status, reply.Body, reply.SQLState
 	}
