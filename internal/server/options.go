@@ -11,6 +11,7 @@ type Options struct {
 	Settings    []string                         // --pg-set: name=value each, for a server of our own only
 	Fast        bool                             // --pg-fast: fsync, synchronous_commit and full_page_writes off, for a server of our own only
 	Connections int                              // connections that the run will hold at once, the lab's own included
+	Spare       string                           // a schema of an earlier run that is not to be dropped as a leftover: Join is to follow
 	Environ     []string                         // the environment, as os.Environ gives it; pgx itself reads the process's
 	Say         func(format string, args ...any) // receives one line for people at a time; nil: os.Stderr
 }

@@ -17,10 +17,11 @@ type Schema struct {
 	name   string
 	key    int64
 
-	mu   sync.Mutex
-	lock *pgx.Conn // holds the advisory lock for as long as the run lives; nil once released
-	kept bool
-	done bool
+	mu     sync.Mutex
+	lock   *pgx.Conn // holds the advisory lock for as long as the run lives; nil once released
+	shared bool      // the lock is held together with others, see Share
+	kept   bool
+	done   bool
 }
 
 // NewSchema creates a schema idemlab_<16 hex digits> and runs ddl in it, with search_path set to it alone.
@@ -58,7 +59,7 @@ func newName() (string, int64) {
 // create takes the lock and then makes the schema visible together with its tag: at no moment can another run's
 // sweep see a tagged schema whose lock is free. A session lock outlives the transaction it was taken in.
 func (h *Schema) create(ctx context.Context) (err error) {
-	conn, err := pgx.ConnectConfig(ctx, h.server.Config())
+	conn, err := h.holder(ctx)
 	if err != nil {
 		return err
 	}
@@ -67,12 +68,6 @@ func (h *Schema) create(ctx context.Context) (err error) {
 			CloseConn(ctx, conn)
 		}
 	}()
-	// The connection idles for the whole run; a limit on that would free the lock (PostgreSQL 14 has the setting).
-	if h.server.info.VersionNum >= 140000 {
-		if _, err := conn.Exec(ctx, `SET idle_session_timeout = 0`); err != nil {
-			return err
-		}
-	}
 	var got bool
 	if err := conn.QueryRow(ctx, `/* hold */ SELECT pg_try_advisory_lock($1)`, h.key).Scan(&got); err != nil {
 		return err
@@ -91,6 +86,22 @@ func (h *Schema) create(ctx context.Context) (err error) {
 	}
 	h.lock = conn
 	return nil
+}
+
+// holder connects for a lock that is to be held for the whole run.
+func (h *Schema) holder(ctx context.Context) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, h.server.Config())
+	if err != nil {
+		return nil, err
+	}
+	// The connection idles for the whole run; a limit on that would free the lock (PostgreSQL 14 has the setting).
+	if h.server.info.VersionNum >= 140000 {
+		if _, err := conn.Exec(ctx, `SET idle_session_timeout = 0`); err != nil {
+			CloseConn(ctx, conn)
+			return nil, err
+		}
+	}
+	return conn, nil
 }
 
 // Name is the schema's name; it needs no quotes in SQL.
@@ -119,10 +130,14 @@ func (h *Schema) Keep() {
 
 // Drop drops the schema with everything in it (a kept one it leaves alone) and releases its lock. It works under
 // a context that has ended, within 15 seconds; a second call does nothing. When it fails, the lock is released all the
-// same, so that the next run's sweep can drop what this one could not.
+// same, so that the next run's sweep can drop what this one could not. Whoever else holds a shared schema is not asked.
 func (h *Schema) Drop(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.drop(ctx)
+}
+
+func (h *Schema) drop(ctx context.Context) error {
 	if h.done {
 		return nil
 	}
@@ -131,15 +146,20 @@ func (h *Schema) Drop(ctx context.Context) error {
 	defer cancel()
 	defer h.release(ctx)
 	if h.kept {
-		if err := h.exec(ctx, h.keepSQL()); err != nil {
-			return fmt.Errorf("keeping schema %s: a later run would drop it: %w", h.name, err)
-		}
-		return nil
+		return h.retag(ctx)
 	}
 	// The wait for a session that still works in the schema ends before the whole limit, with a better message.
 	err := h.exec(ctx, fmt.Sprintf(`SET lock_timeout = '5s'; DROP SCHEMA IF EXISTS %s CASCADE`, h.name))
 	if err != nil {
 		return fmt.Errorf("dropping schema %s: %w\n  the next run drops it; by hand: DROP SCHEMA %s CASCADE", h.name, err, h.name)
+	}
+	return nil
+}
+
+// retag makes sure that a schema which is to be kept says so.
+func (h *Schema) retag(ctx context.Context) error {
+	if err := h.exec(ctx, h.keepSQL()); err != nil {
+		return fmt.Errorf("keeping schema %s: a later run would drop it: %w", h.name, err)
 	}
 	return nil
 }
@@ -151,9 +171,16 @@ func (h *Schema) keepSQL() string {
 // exec runs sql on the connection that holds the lock, or, when that one has died, on a new one: a lock that an
 // administrator or a network took away must not leave the schema behind.
 func (h *Schema) exec(ctx context.Context, sql string) error {
+	return h.useConn(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
+}
+
+// useConn calls f with the connection that holds the lock, and once more, with a new one, where that one has died.
+func (h *Schema) useConn(ctx context.Context, f func(*pgx.Conn) error) error {
 	if h.lock != nil && !h.lock.IsClosed() {
-		_, err := h.lock.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
-		if err == nil || !h.lock.IsClosed() {
+		if err := f(h.lock); err == nil || !h.lock.IsClosed() {
 			return err
 		}
 	}
@@ -162,8 +189,7 @@ func (h *Schema) exec(ctx context.Context, sql string) error {
 		return err
 	}
 	defer CloseConn(ctx, conn)
-	_, err = conn.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
-	return err
+	return f(conn)
 }
 
 // abandon lets go of a schema whose server is about to be removed.
@@ -179,7 +205,7 @@ func (h *Schema) abandon() {
 func (h *Schema) release(ctx context.Context) {
 	if h.lock != nil {
 		if !h.lock.IsClosed() {
-			_, _ = h.lock.Exec(ctx, `SELECT pg_advisory_unlock($1)`, h.key) // the close makes up for it
+			_, _ = h.lock.Exec(ctx, `SELECT pg_advisory_unlock_all()`) // the close makes up for it
 		}
 		CloseConn(ctx, h.lock)
 		h.lock = nil

@@ -73,7 +73,7 @@ func openForeign(ctx context.Context, o Options, src source) (*Server, error) {
 	if err := f.enough(o.Connections, src); err != nil {
 		return nil, err
 	}
-	n, err := sweepSchemas(ctx, conn, s.say)
+	n, err := sweepSchemas(ctx, conn, o.Spare, s.say)
 	if err != nil {
 		return nil, fmt.Errorf("looking for leftovers of earlier runs in database %s: %w", database(cfg), err)
 	}
@@ -139,7 +139,7 @@ func (s *Server) Config() *pgx.ConnConfig { return s.config.Copy() }
 // (those are readable by everybody on the machine), and do not print it.
 func (s *Server) DSN() string { return s.dsn }
 
-// Stop ends the lab's use of the server: it drops the schemas that were neither dropped nor kept, and stops and removes
+// Stop ends the lab's use of the server: it drops the schemas that were neither dropped nor kept (see Leave), and stops and removes
 // a server of our own, with everything in it. It works under a context that has ended, within 15 seconds. A second
 // call does nothing.
 func (s *Server) Stop(ctx context.Context) error {
@@ -153,7 +153,7 @@ func (s *Server) Stop(ctx context.Context) error {
 			h.abandon() // the schema goes with the server
 			continue
 		}
-		errs = append(errs, h.Drop(ctx))
+		errs = append(errs, h.Leave(ctx))
 	}
 	if own != nil {
 		errs = append(errs, own.stop(ctx))

@@ -17,13 +17,13 @@ const (
 )
 
 // sweepSchemas drops the schemas of runs that died before they could, and returns how many it dropped. A schema that
-// cannot be dropped now is said and left to the next run: leftovers are no reason to refuse work.
-func sweepSchemas(ctx context.Context, conn *pgx.Conn, say func(string, ...any)) (int, error) {
+// cannot be dropped now is said and left to the next run: leftovers are no reason to refuse work. One may be spared.
+func sweepSchemas(ctx context.Context, conn *pgx.Conn, spare string, say func(string, ...any)) (int, error) {
 	// Only what this role may drop: with several roles in one database, each cleans up after itself.
 	rows, err := conn.Query(ctx, `/* leftovers */
 		SELECT nspname FROM pg_namespace
 		WHERE nspname ~ '^idemlab_[0-9a-f]{16}$' AND obj_description(oid, 'pg_namespace') = $1
-		  AND pg_has_role(nspowner, 'USAGE')`, tagOwned)
+		  AND pg_has_role(nspowner, 'USAGE') AND nspname <> $2`, tagOwned, spare)
 	if err != nil {
 		return 0, err
 	}
