@@ -23,11 +23,14 @@ func imports() map[string][]string {
 		"scenarios": {},
 		"results":   {},
 
-		"internal/acquirer":          {"scenarios"},
+		"internal/acquirer": {"scenarios"},
+		"internal/attempt": append(low, "internal/acquirer", "internal/instance", "internal/intents", "internal/server",
+			"internal/tables"),
 		"internal/check":             low,
 		"internal/child":             {},
 		"internal/lockwait":          low,
 		"internal/mutate":            {"scenarios"},
+		"internal/recovery":          low,
 		"internal/schedule":          low,
 		"internal/server":            {},
 		"internal/server/servertest": {"internal/server"},
@@ -42,10 +45,11 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
-		"internal/report": low,
+		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
+		"internal/report":  low,
 
-		"cmd": append(low, "internal/acquirer", "internal/check", "internal/race", "internal/explore", "internal/load", "internal/mutate", "internal/report",
-			"internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/explore", "internal/load", "internal/mutate",
+			"internal/orphans", "internal/race", "internal/recovery", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
 

@@ -77,9 +77,7 @@ func (a *app) raceAll(ctx context.Context, f raceFlags, options []race.Options) 
 	var errs []error
 	for _, o := range options {
 		o.Done = &done
-		o.Kept = func(schema string) {
-			a.say("kept: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", schema, o.Scenario.Tables[0], schema)
-		}
+		o.Kept = a.saysKept(o.Scenario.Tables[0])
 		bar.describe(o.Strategy.Name)
 		run, err := race.Run(ctx, srv, o)
 		run.Tool.Version, run.Settings.Schema = version, f.common.ddlFile

@@ -85,6 +85,7 @@ type Run struct {
 	Explore   *Explore       `json:"explore,omitempty"`
 	Load      *Load          `json:"load,omitempty"`
 	Bystander *Bystander     `json:"bystander,omitempty"`
+	Recovery  *Recovery      `json:"recovery,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

@@ -35,6 +35,10 @@ type Strategy struct {
 	// the result says so.
 	WantsDedup bool
 
+	// AcquirerKey is the key under which the acquirer knows a row's charge, of the row's id and idempotency_key: what to ask for
+	// where nobody is left who made the request. Nil where it is the idempotency_key.
+	AcquirerKey func(id int64, key string) string
+
 	// Prepare makes what must be there before an intent's first attempt, such as the order's row. It may be called again for
 	// the same intent, or for another one of the same order. Nil for most.
 	Prepare func(ctx context.Context, db DB, req Request) error

@@ -12,7 +12,7 @@ func notes(b *strings.Builder, runs []results.Run) {
 	var lines []string
 	held := false
 	for _, r := range runs {
-		if s := r.Settings; s != nil && s.AcquirerSettings != nil && s.AcquirerDedup {
+		if deduplicates(r) {
 			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
 		}
 		if n := unjudged(r); n != "" {
@@ -30,6 +30,14 @@ func notes(b *strings.Builder, runs []results.Run) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(lines, "\n"))
 	}
+}
+
+// deduplicates says whether the acquirer moved money once for each key.
+func deduplicates(r results.Run) bool {
+	if r.Recovery != nil && r.Recovery.Settings.Demonstration != nil {
+		return r.Recovery.Settings.AcquirerDedup
+	}
+	return r.Settings != nil && r.Settings.AcquirerSettings != nil && r.Settings.AcquirerDedup
 }
 
 // raced is the number of intents in which something could have gone wrong and did not, and what: their attempts overlapped,
