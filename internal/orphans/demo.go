@@ -58,7 +58,7 @@ func (o Options) run(ctx context.Context, srv *server.Server, into *results.Reco
 func (d *demo) play(ctx context.Context) error {
 	steps := []func(context.Context) error{
 		d.first,
-		func(ctx context.Context) error { return d.stage(ctx, "first attempts over") },
+		func(ctx context.Context) error { return d.stage(ctx, "first attempts") },
 		func(ctx context.Context) error { return d.wait(ctx, d.o.Lease) },
 		func(ctx context.Context) error { return d.retry(ctx, true) },
 		func(ctx context.Context) error { return d.reconcile(ctx, "first", 0) },

@@ -141,7 +141,7 @@ func TestWhatAClientIsTold(t *testing.T) {
 	}
 	first, reconciled := r.Recovery.Stages[0], r.Recovery.Stages[1]
 	if first.WithoutRecord != 4 || first.Orphans != 8 || reconciled.WithoutRecord != 0 || reconciled.Orphans != 4 {
-		t.Errorf("first attempts over: %+v\nreconciled: %+v", first, reconciled)
+		t.Errorf("first attempts: %+v\nreconciled: %+v", first, reconciled)
 	}
 }
 

@@ -24,7 +24,7 @@ func recoveryHeading(b *strings.Builder, r results.Run) {
 	if s.CallsOutlastLease {
 		than = "LONGER THAN"
 	}
-	fmt.Fprintf(b, "%s, %s: %s, %d for each of what befalls the first attempt; the acquirer takes %s, %s the lease of %s;\nreconciler %s%s; seed %d\n",
+	fmt.Fprintf(b, "%s, %s: %s, %d for each of what befalls the first attempt; the acquirer takes %s, %s the lease of %s;\nreconciler %s%s, the clients come again before it and after it; seed %d\n",
 		r.Engine, r.Scenario, count(2*s.IntentsEach*len(s.Befalls), "intent"), 2*s.IntentsEach, s.AcquirerLatency, than, short(s.LeaseMS),
 		s.Reconciler, deadlineText(s), r.Seed)
 }
@@ -70,27 +70,27 @@ func recoveryFields(r results.Run) []field {
 // groupLines says for one thing that befell what the acquirer was told, and what the clients were that came again: in one line where it
 // did not matter when they came.
 func groupLines(groups []results.RecoveryGroup, befalls string) []string {
-	var when, what []string
+	var lines, told []string
+	captures := 0
 	for _, g := range groups {
 		if g.Befalls != befalls {
 			continue
 		}
-		text := fmt.Sprintf("%s for %d; told %s", count(g.Captures, "capture"), g.Intents, byAnswer(g.Told))
+		text := "told " + byAnswer(g.Told)
 		if later := byAnswer(g.Later); later != byAnswer(g.Told) {
 			text += ", later " + later
 		}
-		when, what = append(when, g.Retry+": "), append(what, text)
+		lines = append(lines, g.Retry+": "+count(g.Captures, "capture"), "  "+text)
+		captures += g.Captures
+		told = append(told, fmt.Sprint(g.Captures, text))
 	}
 	switch {
-	case len(what) == 0:
+	case len(lines) == 0:
 		return []string{absent}
-	case len(what) == 2 && what[0] == what[1]:
-		return what[:1]
+	case len(told) == 2 && told[0] == told[1]:
+		return []string{count(captures, "capture"), lines[1]}
 	}
-	for i := range what {
-		what[i] = when[i] + what[i]
-	}
-	return what
+	return lines
 }
 
 func moodOfGroups(groups []results.RecoveryGroup, befalls string) mood {
@@ -130,6 +130,10 @@ func passLines(passes []results.RecoveryPass) []string {
 	}
 	var lines []string
 	for _, p := range passes {
+		if p.Changed == 0 {
+			lines = append(lines, fmt.Sprintf("%s: nothing changed, %d left", p.Name, p.Found.Count))
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s", p.Name, count(p.Found.Count, "orphan")))
 		for _, f := range p.Fates {
 			lines = append(lines, fmt.Sprintf("  %d %s, %s", f.Count, f.Fate, reais(f.Cents)))
