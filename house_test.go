@@ -24,12 +24,13 @@ func imports() map[string][]string {
 		"results":   {},
 
 		"internal/acquirer": {"scenarios"},
-		"internal/attempt": append(low, "internal/acquirer", "internal/instance", "internal/intents", "internal/server",
-			"internal/tables"),
+		"internal/attempt": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents",
+			"internal/server", "internal/tables"),
 		"internal/check":             low,
 		"internal/child":             {},
 		"internal/lockwait":          low,
 		"internal/mutate":            {"scenarios"},
+		"internal/purge":             {"scenarios"},
 		"internal/recovery":          low,
 		"internal/schedule":          low,
 		"internal/server":            {},
@@ -45,11 +46,12 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
+		"internal/expiry":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
 		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
 		"internal/report":  low,
 
-		"cmd": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/explore", "internal/load", "internal/mutate",
-			"internal/orphans", "internal/race", "internal/recovery", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+		"cmd": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/expiry", "internal/explore", "internal/load", "internal/mutate",
+			"internal/orphans", "internal/purge", "internal/race", "internal/recovery", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
 	}
 }
 

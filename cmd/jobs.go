@@ -3,12 +3,13 @@ package cmd
 import (
 	"strings"
 
+	"idemlab/internal/purge"
 	"idemlab/internal/recovery"
 	"idemlab/scenarios"
 )
 
 // jobs are what can run beside attempts.
-func jobs() []scenarios.Job { return recovery.Jobs() }
+func jobs() []scenarios.Job { return append(recovery.Jobs(), purge.Jobs()...) }
 
 func jobNames() []string {
 	var names []string

@@ -2,8 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,7 +12,6 @@ import (
 	"idemlab/internal/acquirer"
 	"idemlab/internal/attempt"
 	"idemlab/internal/orphans"
-	"idemlab/internal/race"
 	"idemlab/internal/server"
 	"idemlab/results"
 	"idemlab/scenarios"
@@ -60,11 +57,11 @@ idemlab reconcile is the same reconciler for the tables of a service.`,
   idemlab recover --strategy=lease-takeover,lease-takeover-fenced --lease 100ms --acquirer-latency 500ms --acquirer-dedup --json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			options, err := f.options(a)
+			list, com, err := f.demonstrations(a)
 			if err != nil {
 				return err
 			}
-			return a.runRecover(c.Context(), f, options)
+			return a.demonstrate(c.Context(), "recover", f.server, f.output, com, list)
 		},
 	}
 	f.add(c)
@@ -110,125 +107,56 @@ func reconcilerNames() []string {
 	return names
 }
 
-// options checks everything that can be wrong before a server is looked for, and returns one run for each strategy.
-func (f *recoverFlags) options(a *app) ([]orphans.Options, error) {
+// demonstrations checks everything that can be wrong before a server is looked for, and returns one for each strategy.
+func (f *recoverFlags) demonstrations(a *app) ([]demonstration, common, error) {
 	const mostEach, longestLease = 20, time.Minute
 	switch {
 	case f.each < 1 || f.each > mostEach:
-		return nil, usagef("--intents %d: say 1 to %d", f.each, mostEach)
+		return nil, common{}, usagef("--intents %d: say 1 to %d", f.each, mostEach)
 	case !slices.Contains(reconcilerNames(), f.reconciler):
-		return nil, usagef("--reconciler=%s: say patient, eager or none", f.reconciler)
+		return nil, common{}, usagef("--reconciler=%s: say patient, eager or none", f.reconciler)
 	case f.lease < time.Millisecond || f.lease > longestLease:
-		return nil, usagef("--lease %v: say 1ms to %v: its end is waited for", f.lease, longestLease)
+		return nil, common{}, usagef("--lease %v: say 1ms to %v: its end is waited for", f.lease, longestLease)
 	case f.deadline != 0 && f.deadline < f.lease || f.deadline > longestLease:
-		return nil, usagef("--deadline %v: say 0 for none, or the lease's %v to %v: its end is waited for", f.deadline, f.lease, longestLease)
+		return nil, common{}, usagef("--deadline %v: say 0 for none, or the lease's %v to %v: its end is waited for", f.deadline, f.lease, longestLease)
 	case f.deadline > 0 && f.reconciler != string(orphans.Patient):
-		return nil, usagef("--deadline is the patient reconciler's: leave out --reconciler=%s or --deadline", f.reconciler)
+		return nil, common{}, usagef("--deadline is the patient reconciler's: leave out --reconciler=%s or --deadline", f.reconciler)
 	case f.declines < 0 || f.declines > 1 || f.declines != f.declines:
-		return nil, usagef("--decline-share %v: say a share from 0 to 1", f.declines)
-	case f.keep && !f.server.options(a, 0).NamesServer():
-		return nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
+		return nil, common{}, usagef("--decline-share %v: say a share from 0 to 1", f.declines)
+	}
+	if err := f.server.keepable(a, f.keep); err != nil {
+		return nil, common{}, err
 	}
 	o := orphans.Options{
 		Each: f.each, Reconciler: orphans.Reconciler(f.reconciler), Lease: f.lease, Deadline: f.deadline, Keep: f.keep,
 	}
 	for _, name := range f.befalls {
 		if !slices.Contains(befallsNames(), name) {
-			return nil, usagef("--befalls=%s: say some of %s", name, strings.Join(befallsNames(), ", "))
+			return nil, common{}, usagef("--befalls=%s: say some of %s", name, strings.Join(befallsNames(), ", "))
 		}
 		if b := attempt.Befalls(name); !slices.Contains(o.Befalls, b) {
 			o.Befalls = append(o.Befalls, b)
 		}
 	}
 	if len(o.Befalls) == 0 {
-		return nil, usagef("--befalls: name at least one of %s", strings.Join(befallsNames(), ", "))
+		return nil, common{}, usagef("--befalls: name at least one of %s", strings.Join(befallsNames(), ", "))
 	}
 	c, err := f.common.withAcquirer(a, "recover")
 	if err != nil {
-		return nil, err
+		return nil, c, err
 	}
 	o.Isolation, o.Seed, o.Expect, o.DDL = c.isolation, c.seed, c.expect, c.ddl
 	o.Acquirer = acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Dedup: f.dedup, Seed: c.seed}
-	var all []orphans.Options
+	o.Kept = a.saysKept("cobranca")
+	var list []demonstration
 	for _, s := range c.strategies {
+		o := o
 		o.Strategy = s
-		all = append(all, o)
+		list = append(list, demonstration{strategy: s, intents: o.Intents(), connections: o.Connections(),
+			run: func(ctx context.Context, srv *server.Server, control *results.Control, done *atomic.Int64) (results.Run, error) {
+				o.Control, o.Done = control, done
+				return orphans.Run(ctx, srv, o)
+			}})
 	}
-	return all, nil
-}
-
-// withAcquirer is common for commands that are about money: their strategies are of one scenario, which has an acquirer.
-func (f *commonFlags) withAcquirer(a *app, command string) (common, error) {
-	c, err := f.common(a)
-	if err == nil {
-		err = c.oneScenario()
-	}
-	if err != nil {
-		return c, err
-	}
-	if s := c.strategies[0]; !s.Scenario().Acquirer {
-		return c, usagef("--strategy: %s is about money that moves at the acquirer, and %s belongs to the scenario %s, which has none",
-			command, s.Name, s.Scenario().Name)
-	}
-	return c, nil
-}
-
-func (a *app) runRecover(ctx context.Context, f recoverFlags, options []orphans.Options) error {
-	if err := f.output.prepare(); err != nil {
-		return err
-	}
-	ctx, release := untilParentDies(ctx)
-	defer release()
-	started := time.Now()
-	runs, skipped, err := a.recoverAll(ctx, f, options)
-	if len(runs) == 0 && err != nil {
-		return err
-	}
-	d := document(ctx, runs, err)
-	d.Skipped = skipped
-	return a.put(f.output, "recover", started, d)
-}
-
-func (a *app) recoverAll(ctx context.Context, f recoverFlags, options []orphans.Options) (runs []results.Run, skipped []results.Skipped, err error) {
-	first := options[0]
-	srv, err := server.Open(ctx, f.server.options(a, max(first.Connections(), exploreConnections)))
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, srv.Stop(context.WithoutCancel(ctx))) }()
-	options, skipped, err = able(a, srv, options, func(o orphans.Options) scenarios.Strategy { return o.Strategy })
-	if err != nil {
-		return nil, skipped, err
-	}
-	control, err := race.Control(ctx, srv, race.Options{
-		Scenario: first.Strategy.Scenario(), Strategy: first.Strategy, Isolation: first.Isolation, Seed: first.Seed, DDL: first.DDL,
-	})
-	if err != nil {
-		return nil, skipped, fmt.Errorf("control: %w", err)
-	}
-	var done atomic.Int64
-	bar := a.progress(int64(len(options)*first.Intents()), &done)
-	defer bar.stop()
-	var errs []error
-	for _, o := range options {
-		o.Control, o.Done, o.Kept = &control, &done, a.saysKept("cobranca")
-		bar.describe(o.Strategy.Name)
-		run, err := orphans.Run(ctx, srv, o)
-		run.Tool.Version = version
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", o.Strategy.Name, err))
-		}
-		runs = append(runs, run)
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return runs, skipped, errors.Join(errs...)
-}
-
-// saysKept tells how to look at tables that were kept, and how to be rid of them.
-func (a *app) saysKept(table string) func(schema string) {
-	return func(schema string) {
-		a.say("kept: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", schema, table, schema)
-	}
+	return list, c, nil
 }

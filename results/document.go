@@ -86,6 +86,7 @@ type Run struct {
 	Load      *Load          `json:"load,omitempty"`
 	Bystander *Bystander     `json:"bystander,omitempty"`
 	Recovery  *Recovery      `json:"recovery,omitempty"`
+	Expiry    *Expiry        `json:"expiry,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

@@ -55,6 +55,7 @@ func chargeStrategies() []Strategy {
 		// Which key.
 		OrderIDKey,
 		NewKeyPerRetry,
+		BusinessEvent,
 
 		// Other tools: locks and versions, levels, mutexes.
 		ForUpdateMissingRow,

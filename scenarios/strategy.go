@@ -71,6 +71,9 @@ type Request struct {
 	Key         string // the Idempotency-Key, the same for every attempt of an intent
 	OrderID     int64
 	AmountCents int64
+	// Installment says which of the order's charges this is, by the shop's own count: 0 for the first or only one. Whoever asks for the
+	// same charge says the same number, whatever key they have; a new try after a refusal is another charge, with another number.
+	Installment int
 }
 
 // Response is what the client is told. First answer and replay carry what the database stored, not what was written to it.
@@ -106,6 +109,7 @@ type Charge struct {
 	Key         string
 	OrderID     int64
 	AmountCents int64
+	Installment int
 }
 
 // Receipt is the acquirer's word on one charge.

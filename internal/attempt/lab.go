@@ -46,6 +46,7 @@ type Intent struct {
 	Number   int // from 1
 	Request  scenarios.Request
 	Attempts []scenarios.Attempt
+	Purged   bool // its row was deleted, so that nothing is concluded from its absence
 
 	held *flight // the attempt whose call is held; nil where there is none
 }

@@ -62,7 +62,7 @@ func (l *Lab) Tally(ctx context.Context, name string) (Tally, error) {
 // facts is an intent as the invariants want it.
 func facts(it *Intent, c acquirer.Count, rows []scenarios.Row) scenarios.Intent {
 	return scenarios.Intent{
-		Request: it.Request, Clients: 1, Attempts: it.Attempts, Rows: rows,
+		Request: it.Request, Clients: 1, RowsUnknown: it.Purged, Attempts: it.Attempts, Rows: rows,
 		Requests: c.Requests, Captures: c.Captures, Declines: c.Declines, CapturedCents: c.CapturedCents,
 	}
 }
@@ -83,8 +83,10 @@ func addTo(s *results.Stage, in scenarios.Intent) {
 	s.CapturedCents += in.CapturedCents
 	s.Recorded += recorded
 	s.RecordedCents += cents
-	s.WithoutRecord += max(0, in.Captures-recorded)
-	s.WithoutRecordCents += max(0, in.CapturedCents-cents)
+	if !in.RowsUnknown {
+		s.WithoutRecord += max(0, in.Captures-recorded)
+		s.WithoutRecordCents += max(0, in.CapturedCents-cents)
+	}
 	if in.Captures > 1 {
 		s.IntentsDoubleCharged++
 	}

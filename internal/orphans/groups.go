@@ -1,8 +1,8 @@
 package orphans
 
 import (
+	"idemlab/internal/attempt"
 	"idemlab/results"
-	"idemlab/scenarios"
 )
 
 // groups adds the intents up by what befell their first attempts and by when their clients came again.
@@ -26,15 +26,8 @@ func (d *demo) groups() []results.RecoveryGroup {
 		if captures > 1 {
 			g.DoubleCharged++
 		}
-		count(g.Told, c.told)
-		count(g.Later, c.later)
+		attempt.CountAnswer(g.Told, c.told)
+		attempt.CountAnswer(g.Later, c.later)
 	}
 	return groups
-}
-
-// count leaves out attempts that a run did not come to.
-func count(in map[string]int, a scenarios.Attempt) {
-	if a.Answer != "" {
-		in[string(a.Answer)]++
-	}
 }

@@ -24,38 +24,10 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	defer func() { run.DurationMS = results.MS(time.Since(started)) }()
 	d, err := o.run(ctx, srv, run.Recovery)
 	if d != nil {
-		run.Counts = &d.end.Counts
-		run.Anomalies = d.lab.Anomalies(d.end)
-		run.Answers = answers(d.end)
-		d.judge(&run)
+		never, shows := o.claims()
+		d.lab.Judge(&run, d.end, o.Expect, never, shows, d.doubt())
 	}
-	switch {
-	case ctx.Err() != nil:
-		run.Status = results.Aborted
-	case err != nil:
-		run.Status = results.Errored
-	default:
-		return run, nil
-	}
-	if run.Verdict == results.Held {
-		run.Verdict, run.Reason = results.Inconclusive, "it did not come to its end"
-	}
-	if ctx.Err() != nil {
-		return run, nil
-	}
-	return run, err
-}
-
-func answers(t attempt.Tally) map[string]int {
-	n := map[string]int{}
-	for _, in := range t.Facts {
-		for _, a := range in.Attempts {
-			if !a.Died {
-				n[string(a.Answer)]++
-			}
-		}
-	}
-	return n
+	return attempt.Ended(ctx, run, err)
 }
 
 // acquirerOf is the acquirer with its time taken out: it is compared, not waited for.
@@ -63,20 +35,6 @@ func acquirerOf(o Options) acquirer.Options {
 	a := o.Acquirer
 	a.Latency = acquirer.Fixed(0)
 	return a
-}
-
-// judge compares what was found with what the strategy promises for crashes.
-func (d *demo) judge(run *results.Run) {
-	never, shows := d.o.claims()
-	e := check.Evidence{Doubt: d.doubt()}
-	for _, a := range run.Anomalies {
-		e.Found = append(e.Found, scenarios.Anomaly(a.Kind))
-	}
-	j := check.Judge(d.o.Expect, never, shows, e)
-	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
-	for i := range run.Anomalies {
-		run.Anomalies[i].Judged = j.Judged(scenarios.Anomaly(run.Anomalies[i].Kind))
-	}
 }
 
 // claims is what must never be found and what must. A strategy that promises not to charge twice over a crash is held to all that is
@@ -101,16 +59,10 @@ func (o Options) claims() (never, shows []scenarios.Anomaly) {
 
 // doubt says why finding nothing would prove nothing.
 func (d *demo) doubt() string {
-	switch {
-	case d.o.Control == nil:
-		return "no control was run: nothing shows that a violation would have been seen"
-	case check.ControlDoubt(d.o.Control) != "":
-		return check.ControlDoubt(d.o.Control)
-	case d.end.Counts.IntentsCharged == nil:
-		return "the rows could not be read"
-	case *d.end.Counts.IntentsCharged == 0:
-		return "the acquirer approved nothing, so nothing could be charged twice"
-	case d.again > 0:
+	if doubt := attempt.Doubt(d.o.Control, d.end); doubt != "" {
+		return doubt
+	}
+	if d.again > 0 {
 		return fmt.Sprintf("reconciling once more changed %d rows, and there was nothing left to do", d.again)
 	}
 	return ""

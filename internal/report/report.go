@@ -72,6 +72,8 @@ func heading(b *strings.Builder, r results.Run) {
 		loadHeading(b, r, r.Load.Settings)
 	} else if r.Recovery != nil {
 		recoveryHeading(b, r)
+	} else if r.Expiry != nil {
+		expiryHeading(b, r)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return

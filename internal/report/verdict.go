@@ -15,6 +15,9 @@ func notes(b *strings.Builder, runs []results.Run) {
 		if deduplicates(r) {
 			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
 		}
+		if x := r.Expiry; x != nil && x.Settings.RetryAfterS > x.Settings.KeyLifetimeS && x.Deleted > 0 && r.Verdict == results.Violated {
+			lines = append(lines, fmt.Sprintf("%s: a key lives shorter than a retry may take, so that the retry is a new charge. The contract must say so.", r.Strategy))
+		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
 		}
@@ -36,6 +39,9 @@ func notes(b *strings.Builder, runs []results.Run) {
 func deduplicates(r results.Run) bool {
 	if r.Recovery != nil && r.Recovery.Settings.Demonstration != nil {
 		return r.Recovery.Settings.AcquirerDedup
+	}
+	if r.Expiry != nil {
+		return r.Expiry.Settings.Dedup
 	}
 	return r.Settings != nil && r.Settings.AcquirerSettings != nil && r.Settings.AcquirerDedup
 }
