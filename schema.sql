@@ -56,6 +56,21 @@ ALTER TABLE cobranca
     -- The acquirer's number for it, kept from the moment at which it is known.
     ADD COLUMN captura   text;
 
+-- What was paid for: a row for each business event, however many keys it was asked for under. A key has a lifetime, and its row goes
+-- with it; this row stays, so that a retry which comes later than that is still known.
+CREATE TABLE pagamento (
+    pedido_id       bigint NOT NULL,
+
+    -- Which of the order's charges, by the shop's own count. The order alone would forbid the second instalment.
+    parcela         int    NOT NULL,
+
+    -- Under which key it was asked for first: the acquirer knows it by that one, also when the key's own row is gone.
+    idempotency_key text   NOT NULL,
+    valor_centavos  bigint NOT NULL,
+
+    CONSTRAINT pk_pagamento PRIMARY KEY (pedido_id, parcela)
+);
+
 -- The scenario debit: article 1, section 4, "A decisão depende do valor lido". Balance here, stock elsewhere: whatever is read,
 -- reckoned with and written back.
 CREATE TABLE conta (

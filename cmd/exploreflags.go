@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,7 @@ type exploreFlags struct {
 	crashes, lost, most, likely            int
 	hard, noSplit, step                    bool
 	budget                                 time.Duration
+	beside                                 []string
 	schedule, replay, spec, format, export string
 }
 
@@ -37,6 +39,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.instances, "instances", 1, "instances over which the sessions are dealt")
 	fl.IntVar(&f.crashes, "crashes", 0, "deaths of a session in one schedule, at most")
 	fl.IntVar(&f.lost, "lost-replies", 0, "requests to the acquirer, or replies of it, that are lost in one schedule, at most")
+	fl.StringSliceVar(&f.beside, "beside", nil, "jobs that run beside the clients, each in a session of its own; a comma list of "+strings.Join(jobNames(), ", "))
 	fl.BoolVar(&f.hard, "hard", false, "a crash closes the socket, instead of rolling back on the same connection")
 	fl.BoolVar(&f.noSplit, "no-split", false, "take a write outside a transaction as one step: faster, and blind to what happens before it is visible")
 	fl.DurationVar(&f.budget, "budget", 0, "stop after this time (0: none); a search that was cut off is never held")
@@ -52,6 +55,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	f.output.add(c)
 	f.output.gates.add(c, "explore")
 	// The only error is a flag that does not exist, which the first test run would show.
+	_ = c.RegisterFlagCompletionFunc("beside", cobra.FixedCompletions(jobNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("search", cobra.FixedCompletions([]string{explore.DPOR, explore.Full, explore.Random}, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -91,6 +95,9 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 	o := explore.Options{
 		Sessions: f.sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost,
 		Hard: f.hard, Search: f.search, Isolation: c.isolation, NoSplit: f.noSplit, Budget: f.budget, MaxSchedules: f.most, Seed: c.seed,
+	}
+	if o.Others, err = jobsOf(f.beside); err != nil {
+		return nil, err
 	}
 	var cases []explore.Case
 	for _, s := range c.strategies {
@@ -139,6 +146,9 @@ func recordedCase(path string, c explore.Case) (explore.Case, error) {
 	d := run.Explore
 	c.Options.Sessions, c.Options.AttemptsPerSession, c.Options.NoSplit, c.Options.Hard = d.Sessions, d.AttemptsPerSession, !d.Split, d.Hard
 	c.Options.Instances = d.Instances
+	if c.Options.Others, err = jobsOf(d.Beside); err != nil {
+		return c, err
+	}
 	c.Recorded = d.Trace
 	return c, nil
 }
@@ -173,9 +183,9 @@ func (f *exploreFlags) agree(set *pflag.FlagSet) error {
 	}
 	search := []string{"search", "crashes", "lost-replies", "budget", "max-schedules", "race-intents"}
 	err := errors.Join(
-		clash("spec", append([]string{"strategy", "schedule", "replay", "step", "export-spec", "isolation", "schema", "sessions", "instances"}, search[:3]...)...),
+		clash("spec", append([]string{"strategy", "schedule", "replay", "step", "export-spec", "isolation", "schema", "sessions", "instances", "beside"}, search[:3]...)...),
 		clash("schedule", search...),
-		clash("replay", append([]string{"strategy", "isolation", "sessions", "attempts-per-session", "instances", "no-split", "hard"}, search...)...))
+		clash("replay", append([]string{"strategy", "isolation", "sessions", "attempts-per-session", "instances", "no-split", "hard", "beside"}, search...)...))
 	switch {
 	case err != nil:
 		return err

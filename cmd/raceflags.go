@@ -83,8 +83,8 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	if pool == 0 {
 		pool = (f.attempts + f.instances - 1) / f.instances
 	}
-	if f.keep && !f.server.options(a, 0).NamesServer() {
-		return nil, usagef("--keep is for a server of yours: the one that is started here goes with the run; name one with --dsn")
+	if err := f.server.keepable(a, f.keep); err != nil {
+		return nil, err
 	}
 	timeout := f.timeout
 	if timeout == 0 {

@@ -91,6 +91,8 @@ type Run struct {
 	Storage   *Storage       `json:"storage,omitempty"`
 	Repeats   *Repeats       `json:"repeats,omitempty"`
 	Consume   *Consume       `json:"consume,omitempty"`
+	Recovery  *Recovery      `json:"recovery,omitempty"`
+	Expiry    *Expiry        `json:"expiry,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

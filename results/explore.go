@@ -2,16 +2,18 @@ package results
 
 // Explore is what a search through the orders of events found.
 type Explore struct {
-	Sessions           int    `json:"sessions"`
-	AttemptsPerSession int    `json:"attempts_per_session"`
-	Crashes            int    `json:"crashes"`          // at most, in one schedule
-	LostReplies        int    `json:"lost_replies"`     // at most, in one schedule
-	Instances          int    `json:"instances"`        // over which the sessions were dealt
-	Schema             string `json:"schema,omitempty"` // the file given with --schema
-	Hard               bool   `json:"hard"`             // a crash closes the socket
-	Search             string `json:"search"`           // dpor, full, random; replay where one schedule was asked for
-	Split              bool   `json:"split"`            // a write outside a transaction is two steps
-	SplitCommit        bool   `json:"split_commit"`     // so is the COMMIT of a SERIALIZABLE transaction
+	Sessions           int `json:"sessions"`
+	AttemptsPerSession int `json:"attempts_per_session"`
+	Crashes            int `json:"crashes"`      // at most, in one schedule
+	LostReplies        int `json:"lost_replies"` // at most, in one schedule
+	Instances          int `json:"instances"`    // over which the sessions were dealt
+	// Beside are the jobs that ran beside the sessions, each in one more of its own.
+	Beside      []string `json:"beside,omitempty"`
+	Schema      string   `json:"schema,omitempty"` // the file given with --schema
+	Hard        bool     `json:"hard"`             // a crash closes the socket
+	Search      string   `json:"search"`           // dpor, full, random; replay where one schedule was asked for
+	Split       bool     `json:"split"`            // a write outside a transaction is two steps
+	SplitCommit bool     `json:"split_commit"`     // so is the COMMIT of a SERIALIZABLE transaction
 
 	WholeCommits bool `json:"whole_commits"` // such COMMITs were there and stayed one step: to split them takes a server of its own
 

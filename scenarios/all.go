@@ -56,6 +56,7 @@ func chargeStrategies() []Strategy {
 		// Which key.
 		OrderIDKey,
 		NewKeyPerRetry,
+		BusinessEvent,
 
 		// Other tools: locks and versions, levels, mutexes.
 		ForUpdateMissingRow,

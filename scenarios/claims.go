@@ -31,8 +31,14 @@ func inARace(at []pgx.TxIsoLevel, anomalies ...Anomaly) []Claim {
 
 // Judged returns what the strategy claims under a hazard at an isolation level: the anomalies that must never be found, and
 // those that must be.
+//
+// What remembers nothing but the key's row forgets with it: under a purge every charge is made again, unless the strategy says otherwise.
 func (s Strategy) Judged(under Hazard, at pgx.TxIsoLevel) (never, shows []Anomaly) {
-	return pick(s.Never, under, at), pick(s.Shows, under, at)
+	never, shows = pick(s.Never, under, at), pick(s.Shows, under, at)
+	if under == Purge && len(never)+len(shows) == 0 && s.Scenario().Acquirer {
+		shows = []Anomaly{DoubleCharge}
+	}
+	return never, shows
 }
 
 func pick(claims []Claim, under Hazard, at pgx.TxIsoLevel) []Anomaly {

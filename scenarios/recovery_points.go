@@ -26,10 +26,14 @@ gives the strategy one that does. With one that does not, record the intent and 
 		Claim{Crash, nil, Orphan},
 		Claim{LostReply, nil, DoubleCharge},
 	),
-	Needs:      []string{KeyConstraint},
-	WantsDedup: true,
-	New:        func(Env) Handler { return recoveryPoints },
+	Needs:       []string{KeyConstraint},
+	WantsDedup:  true,
+	AcquirerKey: derivedKey,
+	New:         func(Env) Handler { return recoveryPoints },
 }
+
+// derivedKey is the row's key at the acquirer.
+func derivedKey(id int64, _ string) string { return fmt.Sprintf("cobranca-%d", id) }
 
 func recoveryPoints(ctx context.Context, db DB, acq Acquirer, req Request) (Response, error) {
 	// One for each statement that a rival can get in the way of, and one to read what became of it: where one is refused the rival
@@ -72,7 +76,7 @@ func goOn(ctx context.Context, db DB, acq Acquirer, req Request) (Response, erro
 	// Phase 1, INICIADA → COBRADA: the money moves. Whoever comes here, and however often, asks under the same key.
 	if phase == "INICIADA" {
 		receipt, err = acq.Capture(ctx, Charge{
-			Key: fmt.Sprintf("cobranca-%d", id), OrderID: req.OrderID, AmountCents: req.AmountCents,
+			Key: derivedKey(id, req.Key), OrderID: req.OrderID, AmountCents: req.AmountCents,
 		})
 		if err != nil {
 			return Response{}, err // unknown is no end here: the next attempt asks again, and is told

@@ -35,6 +35,10 @@ type Strategy struct {
 	// the result says so.
 	WantsDedup bool
 
+	// AcquirerKey is the key under which the acquirer knows a row's charge, of the row's id and idempotency_key: what to ask for
+	// where nobody is left who made the request. Nil where it is the idempotency_key.
+	AcquirerKey func(id int64, key string) string
+
 	// Prepare makes what must be there before an intent's first attempt, such as the order's row. It may be called again for
 	// the same intent, or for another one of the same order. Nil for most.
 	Prepare func(ctx context.Context, db DB, req Request) error
@@ -67,6 +71,9 @@ type Request struct {
 	Key         string // the Idempotency-Key, the same for every attempt of an intent
 	OrderID     int64
 	AmountCents int64
+	// Installment says which of the order's charges this is, by the shop's own count: 0 for the first or only one. Whoever asks for the
+	// same charge says the same number, whatever key they have; a new try after a refusal is another charge, with another number.
+	Installment int
 }
 
 // Response is what the client is told. First answer and replay carry what the database stored, not what was written to it.
@@ -102,6 +109,7 @@ type Charge struct {
 	Key         string
 	OrderID     int64
 	AmountCents int64
+	Installment int
 }
 
 // Receipt is the acquirer's word on one charge.

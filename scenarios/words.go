@@ -32,6 +32,7 @@ const (
 	Instances Hazard = "instances"  // a race across operating-system processes
 	Crash     Hazard = "crash"      // the session dies between two steps, the client retries
 	LostReply Hazard = "lost-reply" // the request to the acquirer, or its answer, never arrives
+	Purge     Hazard = "purge"      // rows of keys that have had their time are deleted, and the client comes again later than that
 )
 
 // Anomaly is something that an invariant found to be wrong.

@@ -19,6 +19,7 @@ type captureRequest struct {
 	Key         string `json:"key"`
 	OrderID     int64  `json:"order_id"`
 	AmountCents int64  `json:"amount_cents"`
+	Installment int    `json:"installment,omitempty"`
 }
 
 // receiptJSON is its answer.
@@ -45,6 +46,7 @@ type entryJSON struct {
 	Receipt     string    `json:"receipt"`
 	Approved    bool      `json:"approved"`
 	Repeat      bool      `json:"repeat,omitempty"`
+	Installment int       `json:"installment,omitempty"`
 }
 
 // ledgerReply is the answer to GET /ledger: the sums first, for whoever reads it on a screen.
@@ -66,12 +68,12 @@ type rulesJSON struct {
 }
 
 func jsonOf(e Entry) entryJSON {
-	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat}
+	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat, e.Charge.Installment}
 }
 
 func (e entryJSON) entry() Entry {
 	return Entry{
-		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents},
+		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents, Installment: e.Installment},
 		Receipt: scenarios.Receipt{ID: e.Receipt, Approved: e.Approved}, At: e.At, Repeat: e.Repeat,
 	}
 }

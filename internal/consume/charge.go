@@ -25,6 +25,7 @@ type payload struct {
 	Key         string `json:"idempotency_key"`
 	OrderID     int64  `json:"pedido_id"`
 	AmountCents int64  `json:"valor_centavos"`
+	Installment int    `json:"parcela,omitempty"`
 }
 
 // newCharges makes the charges and messages of a run: the same seed makes the same.

@@ -220,7 +220,7 @@ func (c Case) withoutFaults(v results.Violation, never, shows []scenarios.Anomal
 		return never, shows
 	}
 	a := scenarios.Anomaly(v.Anomaly)
-	n, sh := c.Options.Strategy.Judged(c.fair(), c.Options.Isolation)
+	n, sh := c.harmed(c.Options.Strategy.Judged(c.fair(), c.Options.Isolation))
 	switch {
 	case slices.Contains(n, a):
 		shows = slices.DeleteFunc(slices.Clone(shows), func(b scenarios.Anomaly) bool { return b == a })
@@ -233,8 +233,13 @@ func (c Case) withoutFaults(v results.Violation, never, shows []scenarios.Anomal
 	return never, shows
 }
 
-// fair is the hazard of an order without faults.
+// fair is the hazard of an order without faults: what a job beside the clients brings about, or else a race.
 func (c Case) fair() scenarios.Hazard {
+	for _, j := range c.Options.Others {
+		if j.Brings != "" {
+			return j.Brings
+		}
+	}
 	if c.Options.Instances > 1 {
 		return scenarios.Instances
 	}
@@ -255,6 +260,11 @@ func (c Case) claims() (never, shows []scenarios.Anomaly) {
 	if losses > 0 {
 		under = append(under, scenarios.LostReply)
 	}
+	for _, j := range c.Options.Others {
+		if j.Brings != "" {
+			under = append(under, j.Brings)
+		}
+	}
 	if len(under) == 0 {
 		under = append(under, c.fair())
 	}
@@ -266,7 +276,18 @@ func (c Case) claims() (never, shows []scenarios.Anomaly) {
 		}
 		never = slices.DeleteFunc(never, func(a scenarios.Anomaly) bool { return !slices.Contains(n, a) })
 	}
-	return slices.DeleteFunc(never, func(a scenarios.Anomaly) bool { return slices.Contains(shows, a) }), shows
+	never, shows = c.harmed(never, shows)
+	return slices.DeleteFunc(slices.Clone(never), func(a scenarios.Anomaly) bool { return slices.Contains(shows, a) }), shows
+}
+
+// harmed takes into account what jobs beside the clients are there to be seen doing: beside one of those nothing else is promised.
+func (c Case) harmed(never, shows []scenarios.Anomaly) (_, _ []scenarios.Anomaly) {
+	for _, j := range c.Options.Others {
+		if len(j.Shows) > 0 {
+			never, shows = nil, slices.Compact(slices.Sorted(slices.Values(slices.Concat(shows, j.Shows))))
+		}
+	}
+	return never, shows
 }
 
 // describe starts the document of a run.

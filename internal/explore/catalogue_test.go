@@ -16,7 +16,7 @@ import (
 func TestTheCatalogueIsReadAlong(t *testing.T) {
 	const base = `CREATE TABLE cobranca (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, idempotency_key text NOT NULL,
 		pedido_id bigint NOT NULL, valor_centavos bigint NOT NULL, status text NOT NULL, resposta_http int, resposta_corpo jsonb);`
-	cancel := explore.Function{Name: "cancel", New: func(scenarios.Env) scenarios.Handler {
+	cancel := scenarios.Job{Name: "cancel", New: func(scenarios.Env, scenarios.Strategy) scenarios.Handler {
 		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 			_, err := db.Exec(ctx, `/* cancel */ DELETE FROM ordem WHERE id = $1`, req.OrderID)
 			return scenarios.Response{}, err
@@ -25,17 +25,17 @@ func TestTheCatalogueIsReadAlong(t *testing.T) {
 	for _, c := range []struct {
 		name, ddl string
 		strategy  scenarios.Strategy
-		others    []explore.Function
+		others    []scenarios.Job
 	}{
 		{"foreign key", orders + base + `ALTER TABLE cobranca ADD FOREIGN KEY (pedido_id) REFERENCES ordem ON DELETE CASCADE`,
-			strategy("fk", effectFirst), []explore.Function{cancel}},
+			strategy("fk", effectFirst), []scenarios.Job{cancel}},
 		{"trigger", orders + base + `
 			CREATE FUNCTION no_second() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				UPDATE ordem SET versao = versao + 1 WHERE id = NEW.pedido_id;
 				IF EXISTS (SELECT FROM cobranca WHERE idempotency_key = NEW.idempotency_key) THEN RAISE unique_violation; END IF;
 				RETURN NEW; END $$;
 			CREATE TRIGGER t BEFORE INSERT ON cobranca FOR EACH ROW EXECUTE FUNCTION no_second();`,
-			strategy("trigger", effectFirst), []explore.Function{cancel}},
+			strategy("trigger", effectFirst), []scenarios.Job{cancel}},
 		{"deferred", orders + base + `ALTER TABLE cobranca ADD UNIQUE (idempotency_key) DEFERRABLE INITIALLY DEFERRED`,
 			strategy("deferred", lockThenCheck(pgx.ReadCommitted, "")), nil},
 	} {

@@ -18,6 +18,7 @@ func (r Result) Document() results.Explore {
 		Coverage: r.Coverage(), Bounds: r.Bounds(), SchedulesPerSecond: r.SchedulesPerSecond(), Fingerprint: r.Fingerprint,
 		Outcomes: []results.Outcome{}, Violations: []results.Violation{},
 	}
+	d.Beside = beside(o)
 	for _, c := range r.Outcomes {
 		d.Outcomes = append(d.Outcomes, outcomeDocument(o.Scenario, c.Outcome, c.Schedules))
 	}
@@ -39,10 +40,18 @@ func ReplayDocument(o Options, t Trace) results.Explore {
 	trace := t.Document()
 	return results.Explore{
 		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Search: "replay", Hard: o.Hard, Instances: max(1, o.Instances), Split: !o.NoSplit,
-		Schedules: 1, Violating: violating, Coverage: "one schedule", Bounds: "one schedule: " + trace.Short,
+		Schedules: 1, Violating: violating, Coverage: "one schedule", Bounds: "one schedule: " + trace.Short, Beside: beside(o),
 		Outcomes:   []results.Outcome{outcomeDocument(o.Scenario, t.Outcome, 1)},
 		Violations: []results.Violation{}, Trace: &trace,
 	}
+}
+
+func beside(o Options) []string {
+	var names []string
+	for _, j := range o.Others {
+		names = append(names, j.Name)
+	}
+	return names
 }
 
 func outcomeDocument(s scenarios.Scenario, o Outcome, schedules int) results.Outcome {

@@ -24,8 +24,8 @@ const (
 type Options struct {
 	Strategy scenarios.Strategy
 	Scenario scenarios.Scenario // the zero value means the strategy's own
-	// Others are functions that run beside the clients, each in a session of its own after theirs: a cleaner, a reconciler.
-	Others []Function
+	// Others are jobs that run beside the clients, each in a session of its own after theirs: a purger, a reconciler.
+	Others []scenarios.Job
 
 	Sessions           int  // clients, each with one connection and the same key; 1 to 4
 	AttemptsPerSession int  // a client whose attempt died or was told Failed tries again, this often in all
@@ -50,12 +50,6 @@ type Options struct {
 
 	patience time.Duration     // with a session that neither comes back nor is proved to wait; tests have less
 	relation schedule.Relation // which steps depend on each other; tests break it
-}
-
-// Function is what a session other than a client runs.
-type Function struct {
-	Name string
-	New  func(scenarios.Env) scenarios.Handler
 }
 
 // mostSessions is where even reduced searches end within no one's patience.

@@ -44,7 +44,7 @@ func TestSoakReducedAgreesWithFull(t *testing.T) {
 		}
 	}
 	o := options(scenarios.InsertFirst)
-	o.Others = []explore.Function{cleaner}
+	o.Others = []scenarios.Job{cleaner}
 	soakCompare(t, "insert-first beside a cleaner", o)
 }
 

@@ -64,7 +64,7 @@ func (e *engine) handlers(env func(instance int) scenarios.Env) []scenarios.Hand
 		}
 	}
 	for i, f := range e.o.Others {
-		out = append(out, f.New(env(e.o.Instances+i)))
+		out = append(out, f.New(env(e.o.Instances+i), e.o.Strategy))
 	}
 	return out
 }

@@ -5,12 +5,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"idemlab/internal/explore"
 	"idemlab/scenarios"
 )
 
 // cleaner deletes claims that look abandoned.
-var cleaner = explore.Function{Name: "cleaner", New: func(scenarios.Env) scenarios.Handler {
+var cleaner = scenarios.Job{Name: "cleaner", New: func(scenarios.Env, scenarios.Strategy) scenarios.Handler {
 	return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 		_, err := db.Exec(ctx, `/* clean */ DELETE FROM cobranca WHERE status = 'PROCESSANDO' AND idempotency_key = $1`, req.Key)
 		return scenarios.Response{}, err

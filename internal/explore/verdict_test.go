@@ -99,7 +99,7 @@ func TestAMutexHoldsInOneInstanceOnly(t *testing.T) {
 
 func TestACleanerThatDeletesClaimsIsFound(t *testing.T) {
 	o := options(scenarios.InsertFirst)
-	o.Others = []explore.Function{cleaner}
+	o.Others = []scenarios.Job{cleaner}
 	if got := found(t, run(t, o)); !slices.Contains(got, scenarios.DoubleCharge) {
 		t.Errorf("found %v, want a double charge", got)
 	}

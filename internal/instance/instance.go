@@ -220,3 +220,6 @@ func (i *Instance) Ping(ctx context.Context) error {
 	_, err := pooled{i.pool, &i.wanted, i.size, &recorder{}}.Exec(ctx, `/* ping */ SELECT 1`)
 	return err
 }
+
+// Env is what an instance of the service runs in, for whoever runs a strategy's handler outside of a pool.
+func Env(seed uint64, lease time.Duration) scenarios.Env { return newEnv(seed, lease, &atomic.Int64{}) }

@@ -23,6 +23,7 @@ func newIntent(seed uint64, number, round int) intent {
 	req, r := intents.Rand(seed, uint64(number))
 	other := req
 	other.Key = intents.Key(r)
+	other.Installment++
 	return intent{number: number, round: round, req: req, other: other}
 }
 

@@ -128,6 +128,9 @@ func Again(r results.Run) string {
 	if e.Instances > 1 {
 		cmd += fmt.Sprintf(" --instances %d", e.Instances)
 	}
+	for _, job := range e.Beside {
+		cmd += " --beside " + job
+	}
 	if e.Schema != "" {
 		cmd += fmt.Sprintf(" --schema '%s'", e.Schema)
 	}

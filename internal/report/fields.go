@@ -54,6 +54,12 @@ func fields(r results.Run) []field {
 	if r.Retry != nil {
 		return retryFields(r)
 	}
+	if r.Expiry != nil {
+		return expiryFields(r)
+	}
+	if r.Recovery != nil {
+		return recoveryFields(r)
+	}
 	if !acquires(r) {
 		return measuredFields(r)
 	}

@@ -50,6 +50,9 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		if err := bystander(&b, d, s); err != nil {
 			return err
 		}
+	} else if isReconciled(d) {
+		heading(&b, d.Runs[0])
+		reconciled(&b, d.Runs[0])
 	} else if len(d.Runs) > 0 {
 		heading(&b, d.Runs[0])
 		if err := body(&b, d.Runs, s); err != nil {
@@ -119,6 +122,10 @@ func heading(b *strings.Builder, r results.Run) {
 		loadHeading(b, r, r.Load.Settings)
 	} else if r.Consume != nil {
 		consumeHeading(b, r, r.Consume.Settings)
+	} else if r.Recovery != nil {
+		recoveryHeading(b, r)
+	} else if r.Expiry != nil {
+		expiryHeading(b, r)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return

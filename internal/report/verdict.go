@@ -12,11 +12,14 @@ func notes(b *strings.Builder, runs []results.Run) {
 	lines := append(storageNotes(runs), repeatsNotes(runs)...)
 	held := false
 	for _, r := range runs {
-		if s := acquirerOf(r); s != nil && s.AcquirerDedup {
+		if deduplicates(r) {
 			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
 		}
 		if r.Consume != nil {
 			lines = append(lines, consumeNotes(r)...)
+		}
+		if x := r.Expiry; x != nil && x.Settings.RetryAfterS > x.Settings.KeyLifetimeS && x.Deleted > 0 && r.Verdict == results.Violated {
+			lines = append(lines, fmt.Sprintf("%s: a key lives shorter than a retry may take, so that the retry is a new charge. The contract must say so.", r.Strategy))
 		}
 		if n := unjudged(r); n != "" {
 			lines = append(lines, fmt.Sprintf("%s: also seen, and not claimed either way: %s.", r.Strategy, n))
@@ -33,6 +36,18 @@ func notes(b *strings.Builder, runs []results.Run) {
 	if len(lines) > 0 {
 		fmt.Fprintf(b, "\n%s\n", strings.Join(lines, "\n"))
 	}
+}
+
+// deduplicates says whether the acquirer moved money once for each key.
+func deduplicates(r results.Run) bool {
+	if r.Recovery != nil && r.Recovery.Settings.Demonstration != nil {
+		return r.Recovery.Settings.AcquirerDedup
+	}
+	if r.Expiry != nil {
+		return r.Expiry.Settings.Dedup
+	}
+	s := acquirerOf(r)
+	return s != nil && s.AcquirerDedup
 }
 
 // acquirerOf is how the acquirer was asked for, or nil.

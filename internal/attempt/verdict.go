@@ -1,0 +1,67 @@
+package attempt
+
+import (
+	"context"
+
+	"idemlab/internal/check"
+	"idemlab/results"
+	"idemlab/scenarios"
+)
+
+// Judge fills in what a run came to by its last tally: counts, answers, anomalies, and the verdict by what must never be found and what
+// must.
+func (l *Lab) Judge(run *results.Run, end Tally, expect check.Expectation, never, shows []scenarios.Anomaly, doubt string) {
+	run.Counts, run.Answers, run.Anomalies = &end.Counts, map[string]int{}, l.Anomalies(end)
+	for _, in := range end.Facts {
+		for _, a := range in.Attempts {
+			CountAnswer(run.Answers, a)
+		}
+	}
+	e := check.Evidence{Doubt: doubt}
+	for _, a := range run.Anomalies {
+		e.Found = append(e.Found, scenarios.Anomaly(a.Kind))
+	}
+	j := check.Judge(expect, never, shows, e)
+	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
+	for i := range run.Anomalies {
+		run.Anomalies[i].Judged = j.Judged(scenarios.Anomaly(run.Anomalies[i].Kind))
+	}
+}
+
+// CountAnswer counts what a client was told, if it was told anything.
+func CountAnswer(in map[string]int, a scenarios.Attempt) {
+	if !a.Died && a.Answer != "" {
+		in[string(a.Answer)]++
+	}
+}
+
+// Doubt says why finding nothing would prove nothing.
+func Doubt(control *results.Control, end Tally) string {
+	switch {
+	case control == nil:
+		return "no control was run: nothing shows that a violation would have been seen"
+	case check.ControlDoubt(control) != "":
+		return check.ControlDoubt(control)
+	case end.Counts.IntentsCharged == nil:
+		return "the rows could not be read"
+	case *end.Counts.IntentsCharged == 0:
+		return "the acquirer approved nothing, so nothing could be charged twice"
+	}
+	return ""
+}
+
+// Ended marks a run that did not come to its end. The user's own Ctrl-C is no error.
+func Ended(ctx context.Context, run results.Run, err error) (results.Run, error) {
+	switch {
+	case ctx.Err() != nil:
+		run.Status, err = results.Aborted, nil
+	case err != nil:
+		run.Status = results.Errored
+	default:
+		return run, nil
+	}
+	if run.Verdict == results.Held {
+		run.Verdict, run.Reason = results.Inconclusive, "it did not come to its end"
+	}
+	return run, err
+}
