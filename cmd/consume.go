@@ -34,7 +34,7 @@ queue of that server, made for the run and removed after it; its window is the s
 configured, and not below one.`,
 		Example: `  idemlab consume --kills 20
   idemlab consume --strategy=check-then-act,insert-first,for-update-order --broker rabbitmq --broker-url amqp://guest:guest@localhost:5672/
-  idemlab consume --strategy=insert-first --kills 0 --window 500ms --acquirer-latency 2s
+  idemlab consume --kills 0 --messages 6 --window 500ms --acquirer-latency 2s
   idemlab consume --strategy=insert-first --kills 0 --double-publish 0.3 --key-from message-id --expect=violated`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -87,7 +87,7 @@ func (a *app) consumeAll(ctx context.Context, f consumeFlags, options []consume.
 	for _, o := range options {
 		var done atomic.Int64
 		o.Control, o.Done = &control, &done
-		bar := a.progress(int64(o.Charges), &done)
+		bar := a.progress(int64(o.Messages()), &done)
 		bar.describe(o.Strategy.Name)
 		run, err := consume.Run(ctx, srv, o)
 		bar.stop()

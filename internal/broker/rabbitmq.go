@@ -167,20 +167,27 @@ func (q *rabbitQueue) Left(ctx context.Context) (l Left, err error) {
 	}
 }
 
-// Remove closes the connection, too.
-func (q *rabbitQueue) Remove(context.Context) error {
-	err := q.once(func(ch *amqp.Channel) error {
-		_, err := ch.QueueDelete(q.options.Queue, false, false, false)
-		if err != nil {
+// Remove closes the connection, too. Where that was lost, a new one is tried: the queue may still be there.
+func (q *rabbitQueue) Remove(ctx context.Context) (err error) {
+	if q.conn.IsClosed() {
+		q.conn, err = q.options.dial(ctx)
+	}
+	if err == nil {
+		err = errors.Join(q.once(q.remove), q.conn.CloseDeadline(time.Now().Add(connectLimit)))
+	}
+	if err != nil {
+		return fmt.Errorf("remove queue %s: %w; RabbitMQ removes it by itself after %v", q.options.Queue, err, unused)
+	}
+	return nil
+}
+
+func (q *rabbitQueue) remove(ch *amqp.Channel) error {
+	for _, name := range []string{q.options.Queue, q.dead()} {
+		if _, err := ch.QueueDelete(name, false, false, false); err != nil {
 			return err
 		}
-		_, err = ch.QueueDelete(q.dead(), false, false, false)
-		return err
-	})
-	if err != nil {
-		err = fmt.Errorf("remove queue %s: %w; RabbitMQ removes it by itself after %v", q.options.Queue, err, unused)
 	}
-	return errors.Join(err, q.conn.CloseDeadline(time.Now().Add(connectLimit)))
+	return nil
 }
 
 // rabbitmq is a way to a queue in RabbitMQ: one connection, with a channel for what is received and one for what is published,
@@ -266,6 +273,9 @@ func (r *rabbitmq) publish(ctx context.Context, m Message) error {
 func (r *rabbitmq) Receive(ctx context.Context) (Delivery, error) {
 	for {
 		in, err := r.open()
+		if r.conn.IsClosed() {
+			return nil, fmt.Errorf("receive: the connection to RabbitMQ is gone (%s)", r.options.place())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("receive: %w", err)
 		}
@@ -274,7 +284,7 @@ func (r *rabbitmq) Receive(ctx context.Context) (Delivery, error) {
 			if ok {
 				return &rabbitDelivery{d, number(d)}, nil
 			}
-			// Closed by the server, which has taken back what was in hand, or with the connection: open says which.
+			// Closed by the server, which has taken back what was in hand, or with the connection.
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -42,11 +42,29 @@ func TestRabbitMQ(t *testing.T) {
 		ok(t, b.Close())
 		left(t, q, broker.Left{Dead: 1})
 	})
+	t.Run("a connection that is lost is said to be, and the queue is removed all the same", func(t *testing.T) {
+		q := create(t)
+		b := k.connect(t, q)
+		publish(t, b, "a")
+		node.Eval(t, `[rabbit_networking:close_connection(P, "test") || P <- rabbit_networking:connections()].`)
+		if _, err := b.Receive(within(t)); err == nil || !strings.Contains(err.Error(), "the connection to RabbitMQ is gone") {
+			t.Error(err)
+		}
+		if err := b.Publish(within(t), broker.Message{ID: "b"}); err == nil {
+			t.Error("a message went nowhere")
+		}
+		ok(t, q.Remove(within(t)))
+	})
 	t.Run("a refusal says whom and where, and no password", func(t *testing.T) {
 		url := strings.Replace(node.URL, "guest:guest", "guest:secret", 1)
 		_, err := broker.CreateRabbitMQ(within(t), broker.RabbitMQOptions{URL: url})
-		if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "user guest, vhost / at 127.0.0.1") || !strings.Contains(err.Error(), "check user") {
-			t.Error(err)
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Fatal(err)
+		}
+		for _, words := range []string{"user guest, vhost / at 127.0.0.1", "check user"} {
+			if !strings.Contains(err.Error(), words) {
+				t.Errorf("no %q: %v", words, err)
+			}
 		}
 	})
 	if n := node.Queues(t); n != 0 {

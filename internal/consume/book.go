@@ -1,6 +1,9 @@
 package consume
 
 import (
+	"slices"
+
+	"idemlab/internal/broker"
 	"idemlab/scenarios"
 )
 
@@ -74,11 +77,17 @@ func (b *book) change(id string, f func(*message)) {
 	b.open += m.open()
 }
 
+// atWorkStill says whether a charge has a message that has not ended.
+func (b *book) atWorkStill(c *charge) bool {
+	return slices.ContainsFunc(c.messages, func(m broker.Message) bool { return b.messages[m.ID].open() > 0 })
+}
+
 // hand is what one worker has in hand.
 type hand struct {
 	report
 	captured bool
 	answered bool // since it last asked
+	atWork   bool // it asks, and lives
 	mayEnd   bool // it was told to go on, and may tell the broker at any moment that it is done
 }
 
@@ -89,19 +98,23 @@ func (b *book) hear(r report, hands map[int]*hand, alive bool) (at point) {
 	h := hands[r.Worker]
 	switch r.Step {
 	case received:
-		hands[r.Worker] = &hand{report: r}
-		b.receive(c, r, alive)
+		b.receive(c, r)
+		h = &hand{report: r}
+		hands[r.Worker] = h
+		h.work(c, alive)
 	case captured:
 		h.captured = true
 	case answered:
 		b.answer(c, *r.Attempt)
 		h.answered = true
+		h.work(c, false)
 	case cleared:
 		h.answered = false
+		h.work(c, alive)
 		b.orphans.Recorded += r.Orphans.Recorded
 		b.orphans.Released += r.Orphans.Released
 	default:
-		b.end(c, r, h, alive)
+		b.end(r)
 		delete(hands, r.Worker)
 	}
 	if !alive {
@@ -114,8 +127,20 @@ func (b *book) hear(r report, hands map[int]*hand, alive bool) (at point) {
 	return at
 }
 
+// work enters whether the strategy is at work. What comes after its answer, until the broker has been told, is not: the next consumer may be
+// heard of before that.
+func (h *hand) work(c *charge, now bool) {
+	switch {
+	case now && !h.atWork:
+		c.atWork++
+	case !now && h.atWork:
+		c.atWork--
+	}
+	h.atWork = now
+}
+
 // receive enters a delivery that a consumer begins on.
-func (b *book) receive(c *charge, r report, alive bool) {
+func (b *book) receive(c *charge, r report) {
 	b.deliveries++
 	if r.Number > 1 {
 		b.redeliveries++
@@ -128,9 +153,6 @@ func (b *book) receive(c *charge, r report, alive bool) {
 		if r.Number > 1 {
 			b.ranOut++
 		}
-	}
-	if alive {
-		c.atWork++
 	}
 	b.change(r.Message, func(m *message) {
 		if m.ended > 0 && m.ended == m.published {
@@ -152,10 +174,7 @@ func (b *book) answer(c *charge, a attempt) {
 	}
 }
 
-func (b *book) end(c *charge, r report, h *hand, alive bool) {
-	if h != nil && alive {
-		c.atWork--
-	}
+func (b *book) end(r report) {
 	switch r.Step {
 	case acked:
 		b.acked++
@@ -182,7 +201,7 @@ func (b *book) doom(order int64, at point, hands map[int]*hand) {
 		b.killed[at]++
 	}
 	for _, h := range hands {
-		b.chargeOf(h.Order).atWork--
+		h.work(b.chargeOf(h.Order), false)
 	}
 }
 

@@ -185,6 +185,17 @@ func TestOverlap(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 
+	// A message that is given back may reach the next consumer before it is heard that it was.
+	b, c = oneCharge(0)
+	first, second = newWorker(b, c, 1), newWorker(b, c, 2)
+	first.says(received)
+	first.answers(scenarios.InProgress)
+	second.says(received)
+	first.says(givenBack)
+	if c.overlapped || b.ranOut != 0 || c.atWork != 1 {
+		t.Errorf("%d at work: %+v", c.atWork, b)
+	}
+
 	b, c = oneCharge(0)
 	first, second = newWorker(b, c, 1), newWorker(b, c, 2)
 	first.says(received)

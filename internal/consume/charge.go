@@ -54,6 +54,9 @@ func (o Options) seconds() int {
 	return min(o.Charges, max(1, int(math.Round(o.Second.Share*float64(o.Charges)))))
 }
 
+// Messages is how many a run publishes.
+func (o Options) Messages() int { return o.Charges + o.seconds() }
+
 // The streams of chance that are not an intent's own.
 const (
 	secondStream = math.MaxUint64 - iota

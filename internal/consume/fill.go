@@ -94,6 +94,9 @@ func (ev *evidence) counts() (*results.Counts, []results.Anomaly) {
 		rows += n
 		duplicateRows += max(0, n-1)
 		for _, f := range ev.options.Scenario.Check(ev.facts(x, l)) {
+			if f.Anomaly != scenarios.DoubleCharge && ev.book.atWorkStill(x) {
+				continue // what is half done when a run is broken off is the breaking's
+			}
 			switch f.Anomaly {
 			case scenarios.Orphan:
 				orphans += f.Count

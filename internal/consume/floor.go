@@ -83,12 +83,19 @@ func (f *floor) run(ctx context.Context) error {
 			return f.err
 		}
 		// What consumers said last may not have reached the broker: it knows better what is left.
-		left, err := f.queue.Left(ctx)
+		left, err := f.left(ctx)
 		if err != nil || left.Waiting == 0 {
 			return err
 		}
 		need = left.Waiting
 	}
+}
+
+// left asks the broker, which may take a moment to notice that the consumers are gone.
+func (f *floor) left(ctx context.Context) (broker.Left, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return f.queue.Left(ctx)
 }
 
 // hear hears of everything until that is done, then lets the consumers end what they have in hand and go. It returns whether the

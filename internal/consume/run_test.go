@@ -232,8 +232,8 @@ func interrupted(t *testing.T, on Broker) {
 		cancel()
 	}()
 	r, err := Run(ctx, srv, o)
-	if err != nil || r.Status != results.Aborted || r.Consume == nil || r.Consume.Unfinished == 0 || r.Counts.Captures < 3 {
-		t.Errorf("%v, %s: %+v", err, r.Status, r.Consume)
+	if err != nil || r.Status != results.Aborted || r.Verdict != results.Inconclusive || r.Consume == nil || r.Consume.Unfinished == 0 || r.Counts.Captures < 3 {
+		t.Errorf("%v, %s, %s (%s): %+v", err, r.Status, r.Verdict, r.Reason, r.Consume)
 	}
 	goleak.VerifyNone(t, before)
 	if n := count(t, srv.Config(), `SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'idemlab%'`); n != 0 {

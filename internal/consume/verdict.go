@@ -62,8 +62,8 @@ func (ev *evidence) doubt(run results.Run) string {
 		return "no control was run: nothing shows that a violation would have been seen"
 	case check.ControlDoubt(run.Control) != "":
 		return check.ControlDoubt(run.Control)
-	case c.Unfinished > 0 || c.Messages+b.dropped < ev.options.Charges+ev.options.seconds():
-		return fmt.Sprintf("%d of %d messages came to their end", c.Acknowledged+c.DeadLettered, ev.options.Charges+ev.options.seconds()-b.dropped)
+	case c.Unfinished > 0 || c.Messages+b.dropped < ev.options.Messages():
+		return fmt.Sprintf("%d of %d messages came to their end", c.Acknowledged+c.DeadLettered, ev.options.Messages()-b.dropped)
 	case *run.Counts.IntentsCharged == 0:
 		return "the acquirer approved nothing, so nothing could be charged twice"
 	case c.Kills.Made < c.Kills.Planned:

@@ -134,8 +134,12 @@ func consumeNotes(r results.Run) (lines []string) {
 			"The broker's id tells one delivery from the next, not one wish from the next.", r.Strategy))
 	}
 	if c.DeadLettered > 0 {
+		deliveries := "1 delivery"
+		if n := c.Settings.MaxDeliveries; n > 1 {
+			deliveries = thousands(int64(n)) + " deliveries"
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s set aside after %s: what became of them is for people to find out.",
-			r.Strategy, count(c.DeadLettered, "message"), count(c.Settings.MaxDeliveries, "delivery")))
+			r.Strategy, count(c.DeadLettered, "message"), deliveries))
 	}
 	return lines
 }
