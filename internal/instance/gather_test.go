@@ -178,6 +178,7 @@ func TestWhoIsOnTheWayComesAlong(t *testing.T) {
 		s.land <- nil
 		wantsTold(t, "the first", first, 1, nil)
 		if len(want) == 3 {
+			time.Sleep(5 * time.Millisecond) // whoever does not wait for it has left by now
 			again := c.send(t.Context(), 4)
 			defer func() { wantsTold(t, "the first again", again, 3, nil) }()
 		}
