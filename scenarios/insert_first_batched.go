@@ -17,7 +17,8 @@ insert-first pays for twice per charge. Nothing else is shared: which request ha
 key by key, so that of several with one key, in one batch or in many, still exactly one captures.
 A batch is one statement and fails as one, so each of its members then goes by itself: a key that is too long (54000) is one
 client's mistake, and no other is told of it. Keys are claimed in order, or two batches that want the same ones would wait for
-each other (40P01). A client that gives up takes nobody along. What 40001 refuses is tried again, at every level.
+each other (40P01). A client that gives up takes nobody along. What REPEATABLE READ and SERIALIZABLE refuse (40001) is tried
+again, twice.
 The price is a common fate: a process or a connection that is lost takes up to 64 claims with it, and all of them stay
 PROCESSANDO until somebody asks the acquirer (intent-then-reconcile).`,
 	Never: append(neverInARace(
@@ -122,9 +123,9 @@ func claimAll(ctx context.Context, db DB, items []any) error {
 	return nil
 }
 
-// The LIMIT in the next two leaves out nothing. A prepared statement is planned before it is known how long its arrays are, and
-// while the table is small, for the ten keys that PostgreSQL then expects it would read all of it, and go on to when it is large.
-// With a limit that it does not know it expects few, and goes by the index.
+// The LIMIT in the next two leaves out nothing. A prepared statement is planned for arrays of no length in particular, when the
+// table may still be small: for the ten keys that PostgreSQL then expects it would read all of it, and go on to when it is large.
+// Of a limit that it does not know either it expects that it leaves one, and goes by the index.
 
 func readAll(ctx context.Context, db DB, items []any) error {
 	var keys []string

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -24,6 +25,8 @@ type Gatherer struct {
 	underWay int
 	open     map[string]*batch // by name: can be joined
 	queue    []*batch          // have not left, the oldest first
+	due      int               // members of the last to return that have not joined another since
+	patience time.Duration     // with those; 0 means moment, and tests have more
 }
 
 // batch is led by its first member.
@@ -39,6 +42,10 @@ type batch struct {
 	n       int
 	err     error
 }
+
+// moment is how long a batch lingers for one more member: a few times what an attempt takes from one batch to the next, if the
+// acquirer takes no time.
+const moment = 20 * time.Microsecond
 
 // nobody stands in the place of a member whose context ended before the batch left.
 type nobody struct{}
@@ -84,6 +91,7 @@ func (g *Gatherer) join(what scenarios.Batch, item any) (b *batch, place int, tu
 	place = len(b.items)
 	b.items = append(b.items, item)
 	b.waiting++
+	g.due = max(0, g.due-1)
 	if len(b.items) >= b.Most {
 		delete(g.open, b.Name)
 		b.hurryUp()
@@ -109,17 +117,20 @@ func (b *batch) await(ctx context.Context) {
 	}
 }
 
-// linger lets others run for as long as one of them comes along: those whom the last batch has let go are on their way here, and
-// would be too late by a few microseconds.
+// linger lets others run while some of those whom the last batch has let go are still on their way here, who would be too late by
+// microseconds. It leaves without them when nobody has come for a moment: they may have gone elsewhere.
 func (g *Gatherer) linger(b *batch) {
-	for n := 0; ; {
+	came, since := 0, time.Now()
+	for {
 		g.mu.Lock()
-		came := len(b.items)
+		n, due := len(b.items), g.due
 		g.mu.Unlock()
-		if came == n || came >= b.Most {
+		if n > came {
+			came, since = n, time.Now()
+		}
+		if due == 0 || n >= b.Most || time.Since(since) > cmp.Or(g.patience, moment) {
 			return
 		}
-		n = came
 		runtime.Gosched()
 	}
 }
@@ -171,13 +182,14 @@ func (g *Gatherer) depart(ctx context.Context, b *batch) []any {
 
 // arrive lets everybody go on, and the next batch leave.
 func (g *Gatherer) arrive(b *batch) {
-	close(b.done)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	close(b.done)
 	if b.cancel != nil {
 		b.cancel()
 	}
 	g.underWay--
+	g.due = b.n
 	g.next()
 }
 

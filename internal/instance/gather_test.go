@@ -168,6 +168,28 @@ func TestABatchLeavesWhenItsTimeIsUp(t *testing.T) {
 	wantsTold(t, "two", two, 1, nil)
 }
 
+// Whoever a batch has let go and comes again is waited for by the next, for as long as that has patience.
+func TestWhoIsOnTheWayComesAlong(t *testing.T) {
+	for patience, want := range map[time.Duration][]int{time.Hour: {2, 3, 4}, 1: {2, 3}} {
+		c := newCrew(t)
+		c.g.patience = patience
+		first, s := c.first(1)
+		two, three := c.gather(t.Context(), 2), c.gather(t.Context(), 3)
+		s.land <- nil
+		wantsTold(t, "the first", first, 1, nil)
+		if len(want) == 3 {
+			time.Sleep(5 * time.Millisecond) // whoever does not wait for it has left by now
+			again := c.send(t.Context(), 4)
+			defer func() { wantsTold(t, "the first again", again, 3, nil) }()
+		}
+		s = <-c.left
+		c.wants(s, want...)
+		s.land <- nil
+		wantsTold(t, "two", two, len(want), nil)
+		wantsTold(t, "three", three, len(want), nil)
+	}
+}
+
 // Items of two names never meet, and their batches take turns.
 func TestOfTwoNamesEachHasItsBatch(t *testing.T) {
 	c := newCrew(t)
