@@ -121,7 +121,7 @@ func shape(text string) string {
 		line = regexp.MustCompile(`[ ─]+`).ReplaceAllString(line, " ")
 		lines = append(lines, strings.TrimSpace(line))
 	}
-	return strings.Join(lines, "\n")
+	return regexp.MustCompile(`\n\n+`).ReplaceAllString(strings.Join(lines, "\n"), "\n\n") // where a paragraph was left out
 }
 
 // TestREADMELinksLead checks that every file named in a page is there.
