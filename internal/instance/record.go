@@ -48,7 +48,7 @@ type recorder struct {
 	loans map[*loan]bool // connections that it has not given back
 }
 
-// recording is the context's key for the attempt's recorder: Env.Lock belongs to an instance, and is asked by an attempt.
+// recording is the context's key for the attempt's recorder: what is in Env belongs to an instance, and is asked by an attempt.
 type recording struct{}
 
 func (r *recorder) record() Record {
