@@ -16,7 +16,7 @@ var (
 	errDead = errors.New("explore: this attempt is dead")
 	// errUngated says that the strategy does what the explorer cannot put into an order.
 	errUngated   = errors.New("cannot be explored")
-	errNoAttempt = errors.New("explore: Env.Lock was called with a context that does not come from the handler's")
+	errNoAttempt = errors.New("explore: Env.Lock or Env.Gather was called with a context that does not come from the handler's")
 )
 
 // op is a step that an attempt is about to make.

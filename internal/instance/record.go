@@ -56,7 +56,7 @@ type recorder struct {
 	lent       [1]*loan
 }
 
-// recording is the context's key for the attempt's recorder: Env.Lock belongs to an instance, and is asked by an attempt.
+// recording is the context's key for the attempt's recorder: what is in Env belongs to an instance, and is asked by an attempt.
 type recording struct{}
 
 func newRecorder() *recorder {
