@@ -49,9 +49,10 @@ func imports() map[string][]string {
 		"internal/expiry":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
 		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
 		"internal/report":  low,
+		"internal/stored":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
 
 		"cmd": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/expiry", "internal/explore", "internal/load", "internal/mutate",
-			"internal/orphans", "internal/purge", "internal/race", "internal/recovery", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/tables"),
+			"internal/orphans", "internal/purge", "internal/race", "internal/recovery", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/stored", "internal/tables"),
 	}
 }
 

@@ -87,6 +87,7 @@ type Run struct {
 	Bystander *Bystander     `json:"bystander,omitempty"`
 	Recovery  *Recovery      `json:"recovery,omitempty"`
 	Expiry    *Expiry        `json:"expiry,omitempty"`
+	Stored    *Stored        `json:"stored,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

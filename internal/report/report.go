@@ -54,6 +54,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 			return err
 		}
 		autopsy(&b, d.Runs)
+		columns(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	if d.Error != nil {
@@ -74,6 +75,8 @@ func heading(b *strings.Builder, r results.Run) {
 		recoveryHeading(b, r)
 	} else if r.Expiry != nil {
 		expiryHeading(b, r)
+	} else if r.Stored != nil {
+		storedHeading(b, r)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
