@@ -67,6 +67,7 @@ func imports() map[string][]string {
 
 		"internal/expiry":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
 		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
+		"internal/stored":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/server"),
 
 		"cmd": append(low,
 			"internal/acquirer",
@@ -95,6 +96,7 @@ func imports() map[string][]string {
 			"internal/spec",
 			"internal/stat",
 			"internal/storage",
+			"internal/stored",
 			"internal/tables",
 			"internal/web",
 		),

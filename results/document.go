@@ -93,6 +93,7 @@ type Run struct {
 	Consume   *Consume       `json:"consume,omitempty"`
 	Recovery  *Recovery      `json:"recovery,omitempty"`
 	Expiry    *Expiry        `json:"expiry,omitempty"`
+	Stored    *Stored        `json:"stored,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

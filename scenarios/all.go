@@ -58,6 +58,11 @@ func chargeStrategies() []Strategy {
 		NewKeyPerRetry,
 		BusinessEvent,
 
+		// Which answers are stored.
+		StoreEveryAnswer,
+		StoreSuccessOnly,
+		StoreNothing,
+
 		// Other tools: locks and versions, levels, mutexes.
 		ForUpdateMissingRow,
 		ForUpdateOrder,

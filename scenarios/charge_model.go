@@ -19,7 +19,7 @@ type chargeState struct {
 }
 
 func (s chargeState) attempted(a Attempt) []any {
-	final := a.Answer == Charged || a.Answer == Replayed || a.Answer == Declined
+	final := (a.Answer == Charged || a.Answer == Replayed || a.Answer == Declined) && a.HTTP < 500 // a stored error is told again, and says no more
 	if a.Died || !final {
 		moved := s
 		moved.charged = true

@@ -57,6 +57,9 @@ func (t *counts) add(a Attempt) {
 		if a.OtherAmount {
 			return // followUp sees to it
 		}
+		if a.HTTP >= 500 {
+			return // an error that was stored is told again, and says of the money what it said the first time: nothing
+		}
 		if a.HTTP >= 200 && a.HTTP < 300 {
 			t.toldCharged++
 		}

@@ -215,3 +215,11 @@ func (l *Lab) Rows(ctx context.Context) (map[int64][]scenarios.Row, error) {
 	}
 	return rows, nil
 }
+
+// Another is the same charge under a new key, as a client makes it that does not know whether the first came through. It stands apart: in
+// no tally.
+func (l *Lab) Another(it *Intent) *Intent {
+	req := it.Request
+	req.Key = intents.New(l.config.Seed, uint64(it.Number)|1<<32).Key
+	return &Intent{Number: it.Number, Request: req}
+}

@@ -63,6 +63,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		}
 		autopsy(&b, d.Runs)
 		aftermath(&b, d.Runs)
+		columns(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	gates(&b, d.Runs, s)
@@ -126,6 +127,8 @@ func heading(b *strings.Builder, r results.Run) {
 		recoveryHeading(b, r)
 	} else if r.Expiry != nil {
 		expiryHeading(b, r)
+	} else if r.Stored != nil {
+		storedHeading(b, r)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
