@@ -67,7 +67,7 @@ func imports() map[string][]string {
 
 		"internal/expiry":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
 		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
-		"internal/stored":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/server"),
+		"internal/stored":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
 
 		"cmd": append(low,
 			"internal/acquirer",
