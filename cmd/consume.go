@@ -30,7 +30,7 @@ because its producer sent it twice (--double-publish). A claim that a killed con
 meet it: older than --orphan-after, the acquirer is asked what became of it.
 
 With --broker postgres the queue is a table (FOR UPDATE SKIP LOCKED) with a visibility window. With --broker rabbitmq it is a quorum
-queue of that server, made for the run and removed after it; its window is the server's own consumer_timeout, 30 minutes unless
+queue of that server, made for the run and removed after it (after kill -9 it goes by itself in ten minutes); its window is the server's own consumer_timeout, 30 minutes unless
 configured, and not below one.`,
 		Example: `  idemlab consume --kills 20
   idemlab consume --strategy=check-then-act,insert-first,for-update-order --broker rabbitmq --broker-url amqp://guest:guest@localhost:5672/

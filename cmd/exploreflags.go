@@ -99,6 +99,9 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 	if o.Others, err = jobsOf(f.beside); err != nil {
 		return nil, err
 	}
+	if s := c.strategies[0].Scenario(); len(f.beside) > 0 && !s.Acquirer {
+		return nil, usagef("--beside: its jobs work on charges, and %s belongs to the scenario %s, which has none", c.strategies[0].Name, s.Name)
+	}
 	var cases []explore.Case
 	for _, s := range c.strategies {
 		o.Strategy = s

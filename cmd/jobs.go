@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"slices"
 	"strings"
 
 	"idemlab/internal/purge"
@@ -23,6 +24,9 @@ func jobNames() []string {
 func jobsOf(names []string) ([]scenarios.Job, error) {
 	var chosen []scenarios.Job
 	for _, name := range names {
+		if slices.ContainsFunc(chosen, func(j scenarios.Job) bool { return j.Name == name }) {
+			return nil, usagef("--beside: %s stands there twice", name)
+		}
 		known := len(chosen)
 		for _, j := range jobs() {
 			if j.Name == name {

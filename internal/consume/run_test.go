@@ -151,13 +151,14 @@ func TestWindowRunsOut(t *testing.T) {
 
 func TestSetsAside(t *testing.T) { setsAside(t, Broker{Name: Postgres, Window: time.Second}) }
 
-// One delivery is all that a message gets: each whose consumer is killed is set aside, and the orphan that it left is found.
+// One delivery is all that a message gets: each whose consumer is killed is set aside, and the orphan that it left is found, and not
+// held against the strategy, since nobody could come back to it.
 func setsAside(t *testing.T, on Broker) {
 	o := small(t, scenarios.InsertFirst)
 	o.Broker, o.Kills, o.MaxDeliveries, o.Prefetch = on, 3, 1, 1
 	r := run(t, o)
-	expect(t, r, results.Violated, check.ExitViolated)
-	if n := r.Consume; n.DeadLettered < 3 || n.Kills.Made != 3 || *r.Counts.Orphans != 1 || r.Reason != "orphan" {
+	expect(t, r, results.Inconclusive, check.ExitInconclusive)
+	if n := r.Consume; n.DeadLettered < 3 || n.Kills.Made != 3 || *r.Counts.Orphans != 1 || !strings.Contains(r.Reason, "were set aside before anybody could clear up") {
 		t.Errorf("%s: %d orphans; %+v", r.Reason, *r.Counts.Orphans, n)
 	}
 }

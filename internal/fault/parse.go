@@ -44,7 +44,10 @@ func Parse(text string, statements []string) (Fault, error) {
 		return f, fmt.Errorf("%q: nothing stands behind the @: say which time, such as @1 or @5%%, or leave it out", text)
 	}
 	if f.Kind == Kill {
-		f.Place, at, _ = strings.Cut(at, ",")
+		var comma bool
+		if f.Place, at, comma = strings.Cut(at, ","); comma && at == "" {
+			return f, fmt.Errorf("%q: nothing stands behind the comma: say which time, such as 2 or 5%%, or leave it out", text)
+		}
 		if err := checkPlace(f.Place, statements); err != nil {
 			return f, fmt.Errorf("%q: %w", text, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strconv"
@@ -64,10 +65,14 @@ func invalid(detail string) *problem {
 // shape is what a body should look like.
 const shape = `send {"pedido_id": 123, "valor_centavos": 25000}`
 
+// mostCents is ten billion reais: more than anybody pays at once, and little enough for sums of a million such charges.
+const mostCents = 1_000_000_000_000
+
 // readBody reads the two numbers of a charge. It goes through the text by hand, because encoding/json lets pass what must not pass
 // where money is concerned: a name twice (the last one wins), and a name in other capitals.
 func readBody(r io.Reader) (orderID, amountCents int64, refused *problem) {
 	fields := map[string]*int64{"pedido_id": &orderID, "valor_centavos": &amountCents}
+	most := map[string]int64{"pedido_id": math.MaxInt64, "valor_centavos": mostCents}
 	seen := map[string]bool{}
 	err := readObject(r, func(name string, value json.Token) error {
 		into, known := fields[name]
@@ -83,8 +88,8 @@ func readBody(r io.Reader) (orderID, amountCents int64, refused *problem) {
 			return fmt.Errorf("%s must be a whole number, without quotes", name)
 		}
 		n, err := strconv.ParseInt(number.String(), 10, 64)
-		if err != nil || n < 1 {
-			return fmt.Errorf("%s is %s: it must be a whole number from 1 to 9223372036854775807", name, number)
+		if err != nil || n < 1 || n > most[name] {
+			return fmt.Errorf("%s is %s: it must be a whole number from 1 to %d", name, number, most[name])
 		}
 		*into = n
 		return nil

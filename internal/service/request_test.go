@@ -79,6 +79,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"a field in capitals", "POST", Path, good, `{"pedido_id": 7, "VALOR_CENTAVOS": 25000}`, 400, "request-invalid", "no field"},
 		{"a field twice", "POST", Path, good, `{"pedido_id": 7, "valor_centavos": 25000, "valor_centavos": 1}`, 400, "request-invalid", "twice"},
 		{"a number in quotes", "POST", Path, good, `{"pedido_id": "7", "valor_centavos": 25000}`, 400, "request-invalid", "pedido_id must be a whole number"},
+		{"more than sums can hold", "POST", Path, good, `{"pedido_id": 7, "valor_centavos": 9223372036854775807}`, 400, "request-invalid", "from 1 to 1000000000000"},
 		{"an object for a number", "POST", Path, good, `{"pedido_id": {}, "valor_centavos": 25000}`, 400, "request-invalid", "pedido_id must be a whole number"},
 		{"null for a number", "POST", Path, good, `{"pedido_id": 7, "valor_centavos": null}`, 400, "request-invalid", "valor_centavos must be a whole number"},
 		{"a fraction", "POST", Path, good, `{"pedido_id": 7, "valor_centavos": 250.5}`, 400, "request-invalid", "250.5"},
