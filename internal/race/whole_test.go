@@ -66,6 +66,8 @@ func TestAnotherOrderUnderTheKeyIsRefused(t *testing.T) {
 			switch s.Name {
 			case scenarios.OrderIDKey.Name, scenarios.NewKeyPerRetry.Name:
 				want, captures = scenarios.Charged, 2 // they make a key of their own, and know nothing of the client's
+			case scenarios.StoreNothing.Name:
+				want, captures = scenarios.Charged, 2 // it has forgotten the first
 			case scenarios.UniqueEffectFirst.Name:
 				captures = 2 // it looks when the money has moved
 			case scenarios.CatchInTx.Name:
