@@ -130,6 +130,7 @@ func TestVerdictBothWays(t *testing.T) {
 	broken := map[string]string{
 		"catch-in-tx":         "error_to_duplicate", // 25P02 to every repeat
 		"new-key-per-retry":   "double_charge",
+		"store-nothing":       "double_charge", // it forgets each charge as soon as it is answered
 		"unique-effect-first": "double_charge", // each repeat is told the stored answer, and the acquirer is told again
 	}
 	for _, s := range scenarios.ChargeOnce.Strategies() {

@@ -77,7 +77,7 @@ func TestForeignServerThatWillNotDo(t *testing.T) {
 		{"a word that is a setting to the server", dsn + " connection_limit=5", 0, []string{`"connection_limit"`, "remove the word"}},
 		{"a role that may not create", plain, 0, []string{`GRANT CREATE ON DATABASE "postgres" TO "idemlab_plain"`}},
 		{"read-only", dsn + " default_transaction_read_only=on", 0, []string{"default_transaction_read_only = off"}},
-		{"too few connections", dsn, 5000, []string{"needs 5000 connections", "max_connections is 310, 0 of them reserved, ", " in use by others", "fewer", "--attempts or --pool"}},
+		{"too few connections", dsn, 5000, []string{"needs 5000 connections", "max_connections is 310, 0 of them reserved, ", " in use by others", "fewer", "--pool, --attempts, --clients"}},
 		{"too few for the role", few, 10, []string{"CONNECTION LIMIT is 4, 0 in use", "6 fewer"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
