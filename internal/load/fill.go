@@ -128,7 +128,7 @@ func (m *measurement) waits() *results.Waits {
 	}
 	if s := m.samples; s.Polls > 0 {
 		w.Sampling = &results.Sampling{
-			IntervalMS: results.MS(lockwait.Interval), Polls: s.Polls,
+			IntervalMS: results.MS(lookEvery), Polls: s.Polls,
 			PollMeanMS: results.MS(s.Cost / time.Duration(s.Polls)), PollMaxMS: results.MS(s.Worst),
 		}
 	}

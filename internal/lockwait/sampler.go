@@ -56,6 +56,7 @@ type EventCount struct{ Samples, MaxWaiters int }
 type Sampler struct {
 	conn   *pgx.Conn
 	app    string
+	every  time.Duration
 	hasAt  bool // pg_locks.waitstart: PostgreSQL 14
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -67,13 +68,19 @@ type Sampler struct {
 	open    map[uint32]*openWait
 }
 
-// Start looks, on a connection of its own, at every backend whose application_name is app. Stop must be called.
+// Start looks, on a connection of its own, at every backend whose application_name is app, every Interval. Stop must be called.
 func Start(ctx context.Context, cfg *pgx.ConnConfig, app string) (*Sampler, error) {
+	return StartEvery(ctx, cfg, app, Interval)
+}
+
+// StartEvery is Start with another time between two looks: where the server has no processor to spare, each look is taken from
+// what is measured.
+func StartEvery(ctx context.Context, cfg *pgx.ConnConfig, app string, every time.Duration) (*Sampler, error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect the lock-wait sampler: %w", err)
 	}
-	s := &Sampler{conn: conn, app: app, done: make(chan struct{}), open: map[uint32]*openWait{}}
+	s := &Sampler{conn: conn, app: app, every: every, done: make(chan struct{}), open: map[uint32]*openWait{}}
 	s.samples.Events = map[string]EventCount{}
 	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int >= 140000`).Scan(&s.hasAt); err != nil {
 		conn.Close(ctx)
@@ -99,7 +106,7 @@ func (s *Sampler) loop(ctx context.Context) {
 		defer cancel()
 		_ = s.conn.Close(last) // nothing depends on the farewell
 	}()
-	tick := time.NewTicker(Interval)
+	tick := time.NewTicker(s.every)
 	defer tick.Stop()
 	for {
 		select {
