@@ -42,7 +42,10 @@ CREATE TABLE pedido (
     id     bigint PRIMARY KEY,
 
     -- Optimistic locking: whoever writes raises it by one, and only if it is still what was read.
-    versao bigint NOT NULL DEFAULT 0
+    versao bigint NOT NULL DEFAULT 0,
+
+    -- PENDENTE, PAGANDO, and then what the charge came to: CAPTURADA or RECUSADA.
+    estado text   NOT NULL DEFAULT 'PENDENTE'
 );
 
 -- What the strategies at the end of the gallery note beside a charge; the others never look at it.

@@ -1,7 +1,7 @@
 package scenarios
 
 // Scenarios returns every scenario, the articles' own first.
-func Scenarios() []Scenario { return []Scenario{ChargeOnce, Debit, Resource} }
+func Scenarios() []Scenario { return []Scenario{ChargeOnce, TwoDoors, Debit, Resource} }
 
 // All returns every strategy, scenario by scenario.
 func All() []Strategy {
@@ -83,6 +83,15 @@ func chargeStrategies() []Strategy {
 		LeaseTakeoverHeartbeat,
 		RecoveryPoints,
 		IntentThenReconcile,
+	}
+}
+
+// twoDoorsStrategies are the key alone, and the two things that both doors have in common.
+func twoDoorsStrategies() []Strategy {
+	return []Strategy{
+		KeyPerDoor,
+		EventKey,
+		OrderState,
 	}
 }
 
