@@ -46,12 +46,13 @@ func imports() map[string][]string {
 			"internal/lockwait", "internal/server", "internal/tables"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
 			"internal/server", "internal/tables"),
-		"internal/expiry":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
-		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
-		"internal/report":  low,
-		"internal/stored":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
+		"internal/expiry":     append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
+		"internal/neighbours": append(low, "internal/check", "internal/server"),
+		"internal/orphans":    append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
+		"internal/report":     low,
+		"internal/stored":     append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
 
-		"cmd": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/expiry", "internal/explore", "internal/load", "internal/mutate",
+		"cmd": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/expiry", "internal/explore", "internal/load", "internal/mutate", "internal/neighbours",
 			"internal/orphans", "internal/purge", "internal/race", "internal/recovery", "internal/report", "internal/schedule", "internal/server", "internal/spec", "internal/stored", "internal/tables"),
 	}
 }

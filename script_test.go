@@ -215,7 +215,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 }
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
-	for _, name := range []string{"race", "explore", "verify", "mutate", "recover", "reconcile", "expiry", "stored", "new-strategy", "strategies", "explain", "report", "version"} {
+	for _, name := range []string{"race", "explore", "verify", "mutate", "recover", "reconcile", "expiry", "stored", "neighbours", "new-strategy", "strategies", "explain", "report", "version"} {
 		var out, errs bytes.Buffer
 		if code := cmd.Main(schema, []string{name, "--help"}, nil, nil, &out, &errs); code != 0 {
 			t.Errorf("%s --help: exit %d, %s", name, code, errs.String())

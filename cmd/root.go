@@ -31,7 +31,7 @@ violated or inconclusive.`,
 	})
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour the report: auto, always or never (NO_COLOR counts)")
 	root.SuggestionsMinimumDistance = 2
-	root.AddCommand(a.race(), a.load(), a.bystander(), a.explore(), a.verify(), a.mutate(), a.recover(), a.reconcile(), a.expiry(), a.stored(), a.newStrategy(), a.strategies(), a.explain(), a.report(), a.version())
+	root.AddCommand(a.race(), a.load(), a.bystander(), a.explore(), a.verify(), a.mutate(), a.recover(), a.reconcile(), a.expiry(), a.stored(), a.neighbours(), a.newStrategy(), a.strategies(), a.explain(), a.report(), a.version())
 	return root
 }
 

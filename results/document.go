@@ -74,20 +74,21 @@ type Run struct {
 	Settings   *Settings `json:"settings,omitempty"` // of a race; explore states its bounds instead
 	Control    *Control  `json:"control,omitempty"`
 
-	Counts    *Counts        `json:"counts,omitempty"`
-	Answers   map[string]int `json:"answers,omitzero"`
-	SQLStates map[string]int `json:"sqlstates,omitzero"`
-	Followups *Followups     `json:"followups,omitempty"`
-	Rounds    []Round        `json:"rounds,omitempty"`
-	Overlap   *Overlap       `json:"overlap,omitempty"`
-	Waits     *Waits         `json:"waits,omitempty"`
-	Latency   *Latency       `json:"latency,omitempty"`
-	Explore   *Explore       `json:"explore,omitempty"`
-	Load      *Load          `json:"load,omitempty"`
-	Bystander *Bystander     `json:"bystander,omitempty"`
-	Recovery  *Recovery      `json:"recovery,omitempty"`
-	Expiry    *Expiry        `json:"expiry,omitempty"`
-	Stored    *Stored        `json:"stored,omitempty"`
+	Counts     *Counts        `json:"counts,omitempty"`
+	Answers    map[string]int `json:"answers,omitzero"`
+	SQLStates  map[string]int `json:"sqlstates,omitzero"`
+	Followups  *Followups     `json:"followups,omitempty"`
+	Rounds     []Round        `json:"rounds,omitempty"`
+	Overlap    *Overlap       `json:"overlap,omitempty"`
+	Waits      *Waits         `json:"waits,omitempty"`
+	Latency    *Latency       `json:"latency,omitempty"`
+	Explore    *Explore       `json:"explore,omitempty"`
+	Load       *Load          `json:"load,omitempty"`
+	Bystander  *Bystander     `json:"bystander,omitempty"`
+	Recovery   *Recovery      `json:"recovery,omitempty"`
+	Expiry     *Expiry        `json:"expiry,omitempty"`
+	Stored     *Stored        `json:"stored,omitempty"`
+	Neighbours *Neighbours    `json:"neighbours,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

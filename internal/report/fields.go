@@ -42,6 +42,9 @@ func fields(r results.Run) []field {
 	if r.Load != nil {
 		return loadFields(r)
 	}
+	if r.Neighbours != nil {
+		return neighboursFields(r)
+	}
 	if r.Stored != nil {
 		return storedFields(r)
 	}

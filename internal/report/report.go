@@ -55,6 +55,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		}
 		autopsy(&b, d.Runs)
 		columns(&b, d.Runs)
+		constraints(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	if d.Error != nil {
@@ -77,6 +78,8 @@ func heading(b *strings.Builder, r results.Run) {
 		expiryHeading(b, r)
 	} else if r.Stored != nil {
 		storedHeading(b, r)
+	} else if r.Neighbours != nil {
+		neighboursHeading(b, r)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
