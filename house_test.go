@@ -65,9 +65,10 @@ func imports() map[string][]string {
 		"internal/repeats": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/intents", "internal/meter",
 			"internal/server", "internal/tables"),
 
-		"internal/expiry":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
-		"internal/orphans": append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
-		"internal/stored":  append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
+		"internal/neighbours": append(low, "internal/check", "internal/server"),
+		"internal/expiry":     append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/purge", "internal/server"),
+		"internal/orphans":    append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
+		"internal/stored":     append(low, "internal/acquirer", "internal/attempt", "internal/check", "internal/recovery", "internal/server"),
 
 		"cmd": append(low,
 			"internal/acquirer",
@@ -83,6 +84,7 @@ func imports() map[string][]string {
 			"internal/instance",
 			"internal/load",
 			"internal/mutate",
+			"internal/neighbours",
 			"internal/orphans",
 			"internal/purge",
 			"internal/race",

@@ -279,7 +279,7 @@ func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Con
 
 func TestHelpHasARealExampleForEachCommand(t *testing.T) {
 	for _, name := range []string{
-		"race", "sweep", "load", "bystander", "consume", "explore", "verify", "mutate", "storage", "repeats", "serve", "acquirer", "retry", "recover", "reconcile", "expiry", "stored", "new-strategy", "strategies", "explain", "report",
+		"race", "sweep", "load", "bystander", "consume", "explore", "verify", "mutate", "storage", "repeats", "serve", "acquirer", "retry", "recover", "reconcile", "expiry", "stored", "neighbours", "new-strategy", "strategies", "explain", "report",
 		"compare", "version",
 	} {
 		var out, errs bytes.Buffer

@@ -29,11 +29,15 @@ func (a *app) explore() *cobra.Command {
 on a real PostgreSQL, and say in how many of them the customer is charged twice, with the shortest as a line to replay.
 
 A race shows what happened; this shows what can happen, within the bounds that it states. A search that was cut off is
-never "held".`,
+never "held".
+
+--beside runs a job beside the clients, in every order with them:
+` + jobLines(),
 		Example: `  idemlab explore
   idemlab explore --strategy=insert-first-open-tx --sessions 1 --crashes 1
   idemlab explore --strategy=check-then-act --schedule 'A:check B:check A:capture B:capture'
   idemlab explore --strategy=insert-first --sessions 3 --budget 60s --json
+  idemlab explore --strategy=insert-first,business-event --beside purger
   idemlab explore --spec transfer.spec`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -107,7 +111,7 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 		if run.Explore != nil {
 			run.Explore.Schema = f.common.ddlFile
 		}
-		if err == nil && ctx.Err() == nil && f.likely > 0 && c.Schedule == nil && c.Options.Sessions > 1 {
+		if err == nil && ctx.Err() == nil && f.likely > 0 && c.Schedule == nil && c.Options.Sessions > 1 && len(c.Options.Others) == 0 { // a race has nobody beside it
 			run.Explore.Likely, err = likely(ctx, srv, c, f.likely)
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,6 +19,15 @@ func jobNames() []string {
 		names = append(names, j.Name)
 	}
 	return names
+}
+
+// jobLines are the jobs for help, a line each.
+func jobLines() string {
+	var lines []string
+	for _, j := range jobs() {
+		lines = append(lines, fmt.Sprintf("  %-16s %s", j.Name, j.Title))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // jobsOf looks names up, in the order in which they were typed.

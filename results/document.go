@@ -75,25 +75,26 @@ type Run struct {
 	Settings   *Settings `json:"settings,omitempty"` // of a race; explore states its bounds instead
 	Control    *Control  `json:"control,omitempty"`
 
-	Counts    *Counts        `json:"counts,omitempty"`
-	Answers   map[string]int `json:"answers,omitzero"`
-	SQLStates map[string]int `json:"sqlstates,omitzero"`
-	Followups *Followups     `json:"followups,omitempty"`
-	Rounds    []Round        `json:"rounds,omitempty"`
-	RacingMS  *float64       `json:"racing_ms,omitempty"` // from first attempt let go to last answer, summed over the intents
-	Overlap   *Overlap       `json:"overlap,omitempty"`
-	Waits     *Waits         `json:"waits,omitempty"`
-	Latency   *Latency       `json:"latency,omitempty"`
-	Explore   *Explore       `json:"explore,omitempty"`
-	Load      *Load          `json:"load,omitempty"`
-	Retry     *Retry         `json:"retry,omitempty"`
-	Bystander *Bystander     `json:"bystander,omitempty"`
-	Storage   *Storage       `json:"storage,omitempty"`
-	Repeats   *Repeats       `json:"repeats,omitempty"`
-	Consume   *Consume       `json:"consume,omitempty"`
-	Recovery  *Recovery      `json:"recovery,omitempty"`
-	Expiry    *Expiry        `json:"expiry,omitempty"`
-	Stored    *Stored        `json:"stored,omitempty"`
+	Counts     *Counts        `json:"counts,omitempty"`
+	Answers    map[string]int `json:"answers,omitzero"`
+	SQLStates  map[string]int `json:"sqlstates,omitzero"`
+	Followups  *Followups     `json:"followups,omitempty"`
+	Rounds     []Round        `json:"rounds,omitempty"`
+	RacingMS   *float64       `json:"racing_ms,omitempty"` // from first attempt let go to last answer, summed over the intents
+	Overlap    *Overlap       `json:"overlap,omitempty"`
+	Waits      *Waits         `json:"waits,omitempty"`
+	Latency    *Latency       `json:"latency,omitempty"`
+	Explore    *Explore       `json:"explore,omitempty"`
+	Load       *Load          `json:"load,omitempty"`
+	Retry      *Retry         `json:"retry,omitempty"`
+	Bystander  *Bystander     `json:"bystander,omitempty"`
+	Storage    *Storage       `json:"storage,omitempty"`
+	Repeats    *Repeats       `json:"repeats,omitempty"`
+	Consume    *Consume       `json:"consume,omitempty"`
+	Recovery   *Recovery      `json:"recovery,omitempty"`
+	Expiry     *Expiry        `json:"expiry,omitempty"`
+	Stored     *Stored        `json:"stored,omitempty"`
+	Neighbours *Neighbours    `json:"neighbours,omitempty"`
 
 	Anomalies []Anomaly `json:"anomalies"`
 	Verdict   Verdict   `json:"verdict"`

@@ -142,7 +142,7 @@ func barred() map[string]string {
 
 // blocks are the parts that belong to one engine each, by their name.
 func blocks() []string {
-	return []string{"explore", "load", "bystander", "storage", "repeats", "consume", "retry", "recovery", "expiry", "stored"}
+	return []string{"explore", "load", "bystander", "storage", "repeats", "consume", "retry", "recovery", "expiry", "stored", "neighbours"}
 }
 
 // lacks are the parts of a run that an engine leaves out.

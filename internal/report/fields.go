@@ -54,6 +54,9 @@ func fields(r results.Run) []field {
 	if r.Retry != nil {
 		return retryFields(r)
 	}
+	if r.Neighbours != nil {
+		return neighboursFields(r)
+	}
 	if r.Stored != nil {
 		return storedFields(r)
 	}

@@ -64,6 +64,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		autopsy(&b, d.Runs)
 		aftermath(&b, d.Runs)
 		columns(&b, d.Runs)
+		constraints(&b, d.Runs)
 		notes(&b, d.Runs)
 	}
 	gates(&b, d.Runs, s)
@@ -129,6 +130,8 @@ func heading(b *strings.Builder, r results.Run) {
 		expiryHeading(b, r)
 	} else if r.Stored != nil {
 		storedHeading(b, r)
+	} else if r.Neighbours != nil {
+		neighboursHeading(b, r)
 	} else if r.Explore != nil {
 		fmt.Fprintf(b, "%s, %s: %s (%s)\n\n", r.Engine, r.Scenario, r.Explore.Bounds, r.Server.Source)
 		return
