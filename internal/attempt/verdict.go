@@ -60,8 +60,7 @@ func Ended(ctx context.Context, run results.Run, err error) (results.Run, error)
 	default:
 		return run, nil
 	}
-	if run.Verdict == results.Held {
-		run.Verdict, run.Reason = results.Inconclusive, "it did not come to its end"
-	}
+	// What is wrong in the middle of the story may be right at its end, and the other way round.
+	run.Verdict, run.Reason, run.ExitCode = results.Inconclusive, "it did not come to its end", check.ExitInconclusive
 	return run, err
 }
