@@ -204,9 +204,6 @@ func TestInterruptedLoadReports(t *testing.T) {
 
 // An acquirer that does not answer must not keep Ctrl-C waiting for ever: attempts that outlast the grace died, and are judged so.
 func TestInterruptedLoadWaitsOnlySoLong(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for the whole grace")
-	}
 	o := small(t, scenarios.InsertFirst)
 	o.Acquirer.Latency, o.AttemptTimeout, o.Duration = acquirer.Fixed(time.Hour), 2*time.Hour, time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
