@@ -38,7 +38,7 @@ func TestReconcileTheTablesOfAService(t *testing.T) {
 		return out.String()
 	}
 
-	says(t, reconcile(4, "--dry-run"), "DRY RUN, nothing is written", "captured (cap-000001): a retry is told 201", "2 orphans, R$ 500.00; 0 rows written")
+	says(t, reconcile(4, "--dry-run"), "DRY RUN, nothing is written", "R$ 250.00  1h old  captured (cap-000001): a retry is told 201", "2 orphans, R$ 500.00; 0 rows written")
 	var d results.Document
 	if err := json.Unmarshal([]byte(reconcile(4, "--json")), &d); err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ func reconciled(b *strings.Builder, r results.Run) {
 			width = max(width, len(o.Key))
 		}
 		for _, o := range p.Orphans {
-			fmt.Fprintf(b, "%-*s  order %d  %s  %s old  %s\n", width, o.Key, o.OrderID, reais(o.AmountCents), short(o.AgeMS), fateText(o))
+			fmt.Fprintf(b, "%-*s  order %d  %s  %s old  %s\n", width, o.Key, o.OrderID, reais(o.AmountCents), age(o.AgeMS), fateText(o))
 		}
 		if n := p.Found.Count - len(p.Orphans); n > 0 {
 			fmt.Fprintf(b, "… and %s more\n", thousands(int64(n)))
@@ -163,6 +163,14 @@ func reconciled(b *strings.Builder, r results.Run) {
 			fmt.Fprintf(b, "  %-12s %6s  %s%s\n", f.Fate, thousands(int64(f.Count)), reais(f.Cents), fateNote(f.Fate, r.Recovery.Settings.DryRun))
 		}
 	}
+}
+
+// age is a row's, as exactly as anybody wants to know it.
+func age(ms float64) string {
+	if ms < 1000 {
+		return short(float64(int(ms)))
+	}
+	return span(float64(int(ms / 1000)))
 }
 
 func fateText(o results.SettledOrphan) string {
