@@ -17,14 +17,16 @@ type Explore struct {
 
 	WholeCommits bool `json:"whole_commits"` // such COMMITs were there and stayed one step: to split them takes a server of its own
 
-	Schedules          int     `json:"schedules"` // run and judged; one for each class of equivalent orders under dpor
-	Violating          int     `json:"violating"`
-	BlockedSteps       int     `json:"blocked_steps"`
-	Divergences        int     `json:"divergences"` // executions that did not repeat themselves, and were run again
-	Coverage           string  `json:"coverage"`    // exhaustive, cut, sampled, one schedule
-	Bounds             string  `json:"bounds"`      // what exhaustive is to be understood within, in words
-	SchedulesPerSecond float64 `json:"schedules_per_second"`
-	Fingerprint        string  `json:"fingerprint,omitempty"` // of every step, result, wait, wake-up and answer, in order
+	Schedules    int    `json:"schedules"` // run and judged; one for each class of equivalent orders under dpor
+	Violating    int    `json:"violating"`
+	BlockedSteps int    `json:"blocked_steps"`
+	Divergences  int    `json:"divergences"` // executions that did not repeat themselves, and were run again
+	Coverage     string `json:"coverage"`    // exhaustive, cut, sampled, one schedule
+	Bounds       string `json:"bounds"`      // what exhaustive is to be understood within, in words
+	// OrdersEstimate is about how many schedules there are within the bounds, by the random walks that were made; absent from other searches.
+	OrdersEstimate     *float64 `json:"orders_estimate,omitempty"`
+	SchedulesPerSecond float64  `json:"schedules_per_second"`
+	Fingerprint        string   `json:"fingerprint,omitempty"` // of every step, result, wait, wake-up and answer, in order
 
 	Outcomes          []Outcome   `json:"outcomes"`
 	ShortestViolation *Violation  `json:"shortest_violation,omitempty"`

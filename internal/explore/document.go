@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"math"
 
 	"idemlab/internal/schedule"
 	"idemlab/results"
@@ -17,6 +18,10 @@ func (r Result) Document() results.Explore {
 		Schedules: r.Schedules, Violating: r.Violating, BlockedSteps: r.BlockedSteps, Divergences: r.Divergences,
 		Coverage: r.Coverage(), Bounds: r.Bounds(), SchedulesPerSecond: r.SchedulesPerSecond(), Fingerprint: r.Fingerprint,
 		Outcomes: []results.Outcome{}, Violations: []results.Violation{},
+	}
+	if r.Orders > 0 {
+		orders := math.Round(r.Orders)
+		d.OrdersEstimate = &orders
 	}
 	d.Beside = beside(o)
 	for _, c := range r.Outcomes {

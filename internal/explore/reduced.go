@@ -87,6 +87,9 @@ func (x *exploration) note(j judged) {
 		return
 	}
 	r.Schedules++
+	if x.e.o.Search == Random {
+		r.Orders += (schedule.Stands(j.run) - r.Orders) / float64(r.Schedules) // the mean so far
+	}
 	if len(j.outcome.Anomalies) > 0 || j.outcome.Stuck {
 		r.Violating++
 	}

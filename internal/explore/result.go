@@ -15,7 +15,8 @@ type Result struct {
 	Redundant     int // given up half-way, because another schedule covers them
 	Probes        int // run besides, to find the shortest violation; not counted above
 	BlockedSteps  int
-	Divergences   int // executions that did not repeat themselves, and were run again
+	Divergences   int     // executions that did not repeat themselves, and were run again
+	Orders        float64 // an estimate of how many schedules there are, from random walks; 0 from other searches
 	Complete      bool
 	Cut           string // why it is not complete: "budget", "schedules", "interrupted", "sampled", "enough", "diverged", "ungated", "void", or empty
 	Inconclusive  string // why nothing can be said, if that is so

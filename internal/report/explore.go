@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"idemlab/results"
@@ -27,10 +28,19 @@ func exploreFields(r results.Run) []field {
 
 func ordersRun(e *results.Explore) []string {
 	lines := []string{thousands(int64(e.Schedules)), e.Coverage}
+	if e.OrdersEstimate != nil {
+		lines = append(lines, "of about "+thousands(int64(rough(*e.OrdersEstimate)))+", by estimate")
+	}
 	if e.Divergences > 0 {
 		lines = append(lines, fmt.Sprintf("%d diverged, and were run again", e.Divergences))
 	}
 	return lines
+}
+
+// rough is a number to two digits: an estimate from random walks does not know more.
+func rough(n float64) float64 {
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(n))-1))
+	return math.Round(n/unit) * unit
 }
 
 func moodOfOrders(e *results.Explore) mood {

@@ -9,6 +9,9 @@ import (
 // it has not met it has not ruled out.
 type Random struct{ rng *rand.Rand }
 
+// faultOdds is the chance of a fault where one is possible: one in so many.
+const faultOdds = 8
+
 // NewRandom walks the same way for the same seed.
 func NewRandom(seed uint64) *Random { return &Random{rand.New(rand.NewPCG(seed, 0))} }
 
@@ -30,7 +33,14 @@ func (x *Random) Run(ctx context.Context, w World) (Run, error) {
 }
 
 func (x *Random) pick(enabled []Action) Action {
-	var own, faults []Action
+	own, faults := apart(enabled)
+	if len(faults) > 0 && x.rng.IntN(faultOdds) == 0 {
+		return faults[x.rng.IntN(len(faults))]
+	}
+	return own[x.rng.IntN(len(own))]
+}
+
+func apart(enabled []Action) (own, faults []Action) {
 	for _, a := range enabled {
 		if a.Kind.Fault() {
 			faults = append(faults, a)
@@ -38,8 +48,24 @@ func (x *Random) pick(enabled []Action) Action {
 			own = append(own, a)
 		}
 	}
-	if len(faults) > 0 && x.rng.IntN(8) == 0 {
-		return faults[x.rng.IntN(len(faults))]
+	return own, faults
+}
+
+// Stands returns for how many orders a walk stands: one over the chance that Random would walk it. The mean over many walks is an
+// estimate of how many orders there are (Knuth, "Estimating the efficiency of backtrack programs", 1975): right on average, and
+// wide where some orders are much longer than others.
+func Stands(walk Run) float64 {
+	orders := 1.0
+	for _, p := range walk.Points {
+		own, faults := apart(p.Enabled)
+		switch {
+		case p.Event.Action.Kind.Fault():
+			orders *= faultOdds * float64(len(faults))
+		case len(faults) > 0:
+			orders *= float64(len(own)) * faultOdds / (faultOdds - 1)
+		default:
+			orders *= float64(len(own))
+		}
 	}
-	return own[x.rng.IntN(len(own))]
+	return orders
 }

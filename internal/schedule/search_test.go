@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ func compare(t failer, ps [][]toyOp, deaths int) (full, reduced explored) {
 	full, err := explore(NewFull(), Depend, world)
 	if err != nil {
 		t.Fatalf("full: %v", err)
+	}
+	if math.Abs(full.chance-1) > 1e-9 { // each order is walked with one chance, and there are no others
+		t.Fatalf("the chances of %d orders add up to %v", full.runs, full.chance)
 	}
 	reduced, err = explore(NewDPOR(Depend), Depend, world)
 	if err != nil {

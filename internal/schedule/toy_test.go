@@ -175,6 +175,7 @@ type explored struct {
 	classes  map[string]map[string]bool // to outcomes
 	runs     int
 	given_up int
+	chance   float64 // of all the orders together to be walked at random
 }
 
 func explore(s Search, rel Relation, make func() *toy) (explored, error) {
@@ -190,6 +191,7 @@ func explore(s Search, rel Relation, make func() *toy) (explored, error) {
 			continue
 		}
 		x.runs++
+		x.chance += 1 / Stands(r)
 		x.outcomes[w.outcome()] = true
 		c := r.Class(rel)
 		if x.classes[c] == nil {
