@@ -2,8 +2,8 @@ package scenarios
 
 import (
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,9 +19,9 @@ type outcome struct {
 
 func outcomeOf(r Receipt) outcome {
 	if r.Approved {
-		return outcome{Charged, "CAPTURADA", 201, fmt.Sprintf(`{"captura": %q, "status": "CAPTURADA"}`, r.ID)}
+		return outcome{Charged, "CAPTURADA", 201, `{"captura": ` + strconv.Quote(r.ID) + `, "status": "CAPTURADA"}`}
 	}
-	return outcome{Declined, "RECUSADA", 402, fmt.Sprintf(`{"captura": %q, "status": "RECUSADA"}`, r.ID)}
+	return outcome{Declined, "RECUSADA", 402, `{"captura": ` + strconv.Quote(r.ID) + `, "status": "RECUSADA"}`}
 }
 
 // Recorded is what a receipt becomes in the table, status, resposta_http and resposta_corpo, for whoever enters it in a strategy's

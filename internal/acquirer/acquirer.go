@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"time"
 
@@ -158,7 +159,7 @@ func (a *Acquirer) record(intent string, c scenarios.Charge, refuse bool) (e Ent
 // decide says what becomes of a capture, as the ledger stands. The caller holds the lock.
 func (a *Acquirer) decide(intent string, c scenarios.Charge, refuse bool) Entry {
 	e := Entry{Number: a.told + 1, Intent: intent, Charge: c, At: time.Now()}
-	e.Receipt = scenarios.Receipt{ID: fmt.Sprintf("cap-%06d", e.Number), Approved: !refuse && !a.declines(intent)}
+	e.Receipt = scenarios.Receipt{ID: receiptID(e.Number), Approved: !refuse && !a.declines(intent)}
 	first, known := a.byKey[c.Key]
 	switch {
 	case !known || !a.opts.Dedup:
@@ -168,6 +169,15 @@ func (a *Acquirer) decide(intent string, c scenarios.Charge, refuse bool) Entry 
 		e.Receipt.Approved = false
 	}
 	return e
+}
+
+// receiptID is "cap-" and the number in six digits or more: the one thing that is spelt for every capture, so that it is not left to fmt.
+func receiptID(number int) string {
+	text := []byte("cap-")
+	for least := 100_000; least > max(number, 1) && least > 1; least /= 10 {
+		text = append(text, '0')
+	}
+	return string(strconv.AppendInt(text, int64(number), 10))
 }
 
 // enter appends to the ledger. The caller holds the lock, or is alone.

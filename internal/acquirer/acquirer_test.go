@@ -221,3 +221,11 @@ func TestSettledAccountsAreForgotten(t *testing.T) {
 		t.Errorf("settled twice: %+v", c)
 	}
 }
+
+func TestReceiptID(t *testing.T) {
+	for _, n := range []int{0, 1, 9, 10, 99_999, 100_000, 999_999, 1_000_000, 12_345_678} {
+		if got, want := receiptID(n), fmt.Sprintf("cap-%06d", n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -171,7 +171,7 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 		rec.LostServer = lostServer(ctx, err)
 		rec.OutcomeUnknown = errors.Is(err, scenarios.ErrOutcomeUnknown)
 		// Asked of the context, too: to who waits for the acquirer, the end of its patience is an unknown outcome.
-		rec.GivenUp = errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded)
+		rec.GivenUp = errors.Is(err, context.DeadlineExceeded) || errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 		return rec
 	}
 	rec.Answer, rec.HTTP, rec.Body = resp.Answer, resp.HTTP, resp.Body

@@ -44,10 +44,18 @@ func (l *loan) destroy() {
 	})
 }
 
-func (r *recorder) took(l *loan) {
+// lend notes a connection of the pool as in the attempt's hands since then.
+func (r *recorder) lend(c *pgxpool.Conn, since time.Time, wanted *atomic.Int64) *loan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	l := &loan{}
+	if r.used < len(r.room) {
+		l = &r.room[r.used]
+		r.used++
+	}
+	l.conn, l.rec, l.since, l.wanted = c, r, since, wanted
 	r.loans = append(r.loans, l)
+	return l
 }
 
 func (r *recorder) ended(l *loan) {

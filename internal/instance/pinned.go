@@ -31,13 +31,17 @@ func (d pinned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 }
 
 func (d pinned) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	answered := d.sending(sql)
-	return row{d.conn.QueryRow(ctx, sql, args...), answered}
+	return d.queryRow(ctx, nil, sql, args)
+}
+
+// queryRow gives the loan back, where it is one, when the row is scanned.
+func (d pinned) queryRow(ctx context.Context, l *loan, sql string, args []any) pgx.Row {
+	sent := d.sending(sql)
+	return row{d.conn.QueryRow(ctx, sql, args...), sent, l}
 }
 
 func (d pinned) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
-	answered := d.step("begin")
-	defer answered()
+	defer d.step("begin").answered()
 	t, err := d.conn.BeginTx(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -47,22 +51,22 @@ func (d pinned) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error)
 
 func (d pinned) Session(_ context.Context, f func(scenarios.DB) error) error { return f(d) }
 
-func (d pinned) sending(sql string) func() {
+func (d pinned) sending(sql string) underWay {
 	return d.step(scenarios.StepOf(sql))
 }
 
-func exec(ctx context.Context, q querier, answered func(), sql string, args []any) (pgconn.CommandTag, error) {
-	defer answered()
+func exec(ctx context.Context, q querier, sent underWay, sql string, args []any) (pgconn.CommandTag, error) {
+	defer sent.answered()
 	return q.Exec(ctx, sql, args...)
 }
 
-func query(ctx context.Context, q querier, answered func(), sql string, args []any) (pgx.Rows, error) {
+func query(ctx context.Context, q querier, sent underWay, sql string, args []any) (pgx.Rows, error) {
 	r, err := q.Query(ctx, sql, args...)
 	if err != nil {
-		answered()
+		sent.answered()
 		return nil, err
 	}
-	return &rows{r, answered}, nil
+	return &rows{r, sent.answered}, nil
 }
 
 // tx records a transaction's statements, BEGIN and COMMIT included.
@@ -80,14 +84,13 @@ func (t tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error
 }
 
 func (t tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	answered := t.d.sending(sql)
-	return row{t.Tx.QueryRow(ctx, sql, args...), answered}
+	sent := t.d.sending(sql)
+	return row{t.Tx.QueryRow(ctx, sql, args...), sent, nil}
 }
 
 // Begin opens a savepoint (pgx's nested transaction).
 func (t tx) Begin(ctx context.Context) (pgx.Tx, error) {
-	answered := t.d.step("savepoint")
-	defer answered()
+	defer t.d.step("savepoint").answered()
 	inner, err := t.Tx.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -96,16 +99,15 @@ func (t tx) Begin(ctx context.Context) (pgx.Tx, error) {
 }
 
 func (t tx) Commit(ctx context.Context) error {
-	answered := t.d.step("commit")
-	defer answered()
+	defer t.d.step("commit").answered()
 	return t.Tx.Commit(ctx)
 }
 
 func (t tx) Rollback(ctx context.Context) error {
-	answered := t.d.step("rollback")
+	sent := t.d.step("rollback")
 	err := t.Tx.Rollback(ctx)
 	if err != pgx.ErrTxClosed { // the deferred rollback after a commit sends nothing
-		answered()
+		sent.answered()
 	}
 	return err
 }

@@ -21,9 +21,9 @@ type pooled struct {
 	rec    *recorder
 }
 
-// take waits for a connection and returns it with its release, which may be called more than once. Only where no connection
+// take waits for a connection and returns it with the loan that it is. Only where no connection
 // was free is the time a wait for the pool: taking a free one is quick, and slow only where the CPU is busy elsewhere.
-func (d pooled) take(ctx context.Context) (pinned, func(), error) {
+func (d pooled) take(ctx context.Context) (pinned, *loan, error) {
 	// Asked of the pool, "is one free?" would be a check before an act: another attempt may take it in between.
 	queues, asked := d.wanted.Add(1) > d.size, time.Now()
 	c, err := d.pool.Acquire(ctx)
@@ -35,75 +35,73 @@ func (d pooled) take(ctx context.Context) (pinned, func(), error) {
 		d.wanted.Add(-1)
 		return pinned{}, nil, err
 	}
-	l := &loan{conn: c, rec: d.rec, since: got, wanted: d.wanted}
-	d.rec.took(l)
-	return pinned{c.Conn(), d.rec}, l.giveBack, nil
+	return pinned{c.Conn(), d.rec}, d.rec.lend(c, got, d.wanted), nil
 }
 
 func (d pooled) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	c, release, err := d.take(ctx)
+	c, l, err := d.take(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
-	defer release()
+	defer l.giveBack()
 	return c.Exec(ctx, sql, args...)
 }
 
 func (d pooled) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	c, release, err := d.take(ctx)
+	c, l, err := d.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r, err := c.Query(ctx, sql, args...)
 	if err != nil {
-		release()
+		l.giveBack()
 		return nil, err
 	}
-	return &rows{r, release}, nil
+	return &rows{r, l.giveBack}, nil
 }
 
 func (d pooled) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	c, release, err := d.take(ctx)
+	c, l, err := d.take(ctx)
 	if err != nil {
 		return failedRow{err}
 	}
-	return row{c.QueryRow(ctx, sql, args...), release}
+	return c.queryRow(ctx, l, sql, args)
 }
 
 func (d pooled) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
-	c, release, err := d.take(ctx)
+	c, l, err := d.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t, err := c.BeginTx(ctx, opts)
 	if err != nil {
-		release()
+		l.giveBack()
 		return nil, err
 	}
-	return &released{t, release}, nil
+	return &released{t, l}, nil
 }
 
 func (d pooled) Session(ctx context.Context, f func(scenarios.DB) error) error {
-	c, release, err := d.take(ctx)
+	c, l, err := d.take(ctx)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer l.giveBack()
 	return f(c)
 }
 
 // released is a transaction that gives its connection back when it ends.
 type released struct {
 	pgx.Tx
-	release func()
+	loan *loan
 }
 
 func (t *released) Commit(ctx context.Context) error {
-	defer t.release()
+	defer t.loan.giveBack()
 	return t.Tx.Commit(ctx)
 }
 
 func (t *released) Rollback(ctx context.Context) error {
-	defer t.release()
+	defer t.loan.giveBack()
 	return t.Tx.Rollback(ctx)
 }

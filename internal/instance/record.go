@@ -54,6 +54,8 @@ type recorder struct {
 	statements [4]Statement
 	holds      [3]Hold
 	lent       [1]*loan
+	room       [2]loan
+	used       int // of room
 }
 
 // recording is the context's key for the attempt's recorder: what is in Env belongs to an instance, and is asked by an attempt.
@@ -77,16 +79,30 @@ func (r *recorder) waited(d time.Duration) {
 	r.rec.PoolWaits = append(r.rec.PoolWaits, d)
 }
 
-// sending notes that a statement is about to be sent, and returns what to call when its answer is there.
-func (r *recorder) sending(step string, pid uint32) (answered func()) {
-	start := time.Now()
+// underWay is a statement that has been sent. It is a value and not a closure, because every statement has one.
+type underWay struct {
+	rec   *recorder
+	step  string
+	pid   uint32
+	start time.Time
+}
+
+// sending notes that a statement is about to be sent.
+func (r *recorder) sending(step string, pid uint32) underWay {
+	u := underWay{r, step, pid, time.Now()}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun(start)
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.rec.Statements = append(r.rec.Statements, Statement{step, pid, start, time.Now()})
+	r.begun(u.start)
+	return u
+}
+
+// answered notes that its answer is there, or will never be.
+func (u underWay) answered() {
+	u.rec.mu.Lock()
+	u.rec.rec.Statements = append(u.rec.rec.Statements, Statement{u.step, u.pid, u.start, time.Now()})
+	u.rec.mu.Unlock()
+	if u.rec.watch != nil {
+		u.rec.watch.Answered(u.step)
 	}
 }
 

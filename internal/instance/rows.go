@@ -5,11 +5,15 @@ import "github.com/jackc/pgx/v5"
 // row ends its statement when it is scanned, which is when pgx has read the answer.
 type row struct {
 	pgx.Row
-	ended func()
+	sent underWay
+	loan *loan // to be given back then; nil where the connection is not lent for this statement alone
 }
 
 func (r row) Scan(dest ...any) error {
-	defer r.ended()
+	if r.loan != nil {
+		defer r.loan.giveBack()
+	}
+	defer r.sent.answered()
 	return r.Row.Scan(dest...)
 }
 

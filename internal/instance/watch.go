@@ -27,17 +27,11 @@ func watchOf(ctx context.Context) Watch {
 	return w
 }
 
-// step notes a statement, for the record and for who watches, and returns what to call when its answer is there.
-func (d pinned) step(name string) (answered func()) {
+// step notes a statement, for the record and for who watches.
+func (d pinned) step(name string) underWay {
 	pg := d.conn.PgConn()
-	w := d.rec.watch
-	if w == nil {
-		return d.rec.sending(name, pg.PID())
+	if d.rec.watch != nil {
+		d.rec.watch.Sending(name, pg.Conn())
 	}
-	w.Sending(name, pg.Conn())
-	recorded := d.rec.sending(name, pg.PID())
-	return func() {
-		recorded()
-		w.Answered(name)
-	}
+	return d.rec.sending(name, pg.PID())
 }

@@ -103,7 +103,7 @@ func BenchmarkClients(b *testing.B) {
 				b.Fatal(err)
 			}
 			acq := acquirer.New(acquirer.Options{})
-			d := &driver{job: job{Plan: plan{Seed: 1, Near: 2}, Of: 1, Timeout: time.Minute}, inst: inst, acquire: acq.For, meter: newMeter()}
+			d := &driver{job: job{Plan: plan{Seed: 1, Near: 2}, Of: 1, Timeout: time.Minute}, inst: inst, acquire: acq.For, meter: newMeter(), limit: newPatience(time.Minute)}
 			base := number.Add(uint64(b.N) + 1<<20)
 			sum := newTally()
 			var mu sync.Mutex

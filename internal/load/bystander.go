@@ -174,7 +174,7 @@ func (s *street) cell(ctx context.Context, hot int, latency time.Duration) (c re
 func (s *street) watch(ctx context.Context, length time.Duration, c *crowd) (u results.Unrelated, err error) {
 	d := &driver{
 		job:  job{Plan: s.m.book.plan, Of: 1, Clients: s.o.Clients, Timeout: s.o.AttemptTimeout},
-		inst: s.inst, acquire: s.acq.For, meter: newMeter(),
+		inst: s.inst, acquire: s.acq.For, meter: newMeter(), limit: newPatience(s.o.AttemptTimeout),
 	}
 	d.next.Store(s.seq)
 	if d.ahead, err = startPreparer(ctx, s.schema.Config(), s.o.Scenario, s.o.Strategy, d); err != nil {

@@ -36,6 +36,7 @@ type driver struct {
 	acquire func(intent string) scenarios.Acquirer
 	ahead   *preparer // nil where nothing is to be prepared
 	meter   *meter
+	limit   *patience // of an attempt
 
 	next     atomic.Uint64 // sequence number of the next attempt
 	inFlight atomic.Int64
@@ -73,8 +74,10 @@ func outlast(ctx context.Context) (work context.Context, end func()) {
 // drive makes attempts until the window closes or ctx ends, and returns when all of them are answered or given up.
 func (d *driver) drive(ctx context.Context) {
 	work, end := outlast(ctx)
+	var watch, all sync.WaitGroup
+	watch.Go(func() { d.limit.watch(work) })
+	defer watch.Wait()
 	defer end()
-	var all sync.WaitGroup
 	defer all.Wait()
 	if d.Clients > 0 {
 		for range d.Clients {
@@ -150,8 +153,8 @@ func (d *driver) under(n int64) {
 
 func (d *driver) attempt(work context.Context, seq uint64, due time.Time) {
 	req := d.Plan.request(d.errand(seq))
-	ctx, cancel := context.WithTimeout(work, d.Timeout)
-	defer cancel()
+	ctx, over := d.limit.begin(seq, time.Now())
+	defer over()
 	rec := d.inst.Handle(ctx, d.acquire(req.Key), req)
 	stopped := rec.Err != "" && context.Cause(work) != nil
 	d.meter.of(seq).record(seq, due, d.Window, &rec, stopped)

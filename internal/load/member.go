@@ -70,7 +70,7 @@ func (l *local) close() error {
 }
 
 func (l *local) prepare(ctx context.Context, j job) (err error) {
-	l.driver = &driver{job: j, inst: l.inst, acquire: l.acquire, meter: newMeter()}
+	l.driver = &driver{job: j, inst: l.inst, acquire: l.acquire, meter: newMeter(), limit: newPatience(j.Timeout)}
 	l.driver.ahead, err = l.prepares(ctx, l.driver)
 	return err
 }

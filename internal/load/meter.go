@@ -44,17 +44,19 @@ func newTally() *tally {
 // reset empties a tally, to be filled again.
 func (t *tally) reset() {
 	for _, h := range []*hdrhistogram.Histogram{t.Response, t.Service, t.Answered, t.PoolWaits} {
-		h.Reset()
+		if h.TotalCount() > 0 { // a fifth of a megabyte to clear
+			h.Reset()
+		}
 	}
 	t.sums = sums{}
 }
 
 // add adds another tally to this one.
 func (t *tally) add(o *tally) {
-	t.Response.Merge(o.Response)
-	t.Service.Merge(o.Service)
-	t.Answered.Merge(o.Answered)
-	t.PoolWaits.Merge(o.PoolWaits)
+	merge(t.Response, o.Response)
+	merge(t.Service, o.Service)
+	merge(t.Answered, o.Answered)
+	merge(t.PoolWaits, o.PoolWaits)
 	t.MaxResponse, t.MaxService = max(t.MaxResponse, o.MaxResponse), max(t.MaxService, o.MaxService)
 	t.MaxAnswered, t.MaxPoolWait = max(t.MaxAnswered, o.MaxAnswered), max(t.MaxPoolWait, o.MaxPoolWait)
 	t.Attempts += o.Attempts
@@ -64,6 +66,12 @@ func (t *tally) add(o *tally) {
 	t.Failed += o.Failed
 	t.Held += o.Held
 	t.PoolWaited += o.PoolWaited
+}
+
+func merge(into, from *hdrhistogram.Histogram) {
+	if from.TotalCount() > 0 {
+		into.Merge(from)
+	}
 }
 
 // record notes one attempt. Due is when it was to start; counts says whether it did so within the window.
