@@ -124,7 +124,7 @@ type part struct {
 }
 
 // parts is enough for few attempts to meet at one.
-const parts = 8
+const parts = 4
 
 func newMeter() *meter {
 	m := &meter{}
