@@ -102,6 +102,20 @@ func TestLimitsCutAndNeverHold(t *testing.T) {
 	}
 }
 
+// Random walks do not go through all orders, but they know about how many there are.
+func TestRandomWalksSayHowManyOrdersThereAre(t *testing.T) {
+	o := options(scenarios.InsertFirst)
+	o.Search = explore.Full
+	full := run(t, o)
+	if !full.Complete || full.Orders != 0 {
+		t.Fatalf("full: %s, an estimate of %v", full.Coverage(), full.Orders)
+	}
+	o.Search, o.MaxSchedules = explore.Random, 200
+	if r := run(t, o); r.Orders < float64(full.Schedules)/1.5 || r.Orders > float64(full.Schedules)*1.5 {
+		t.Errorf("%v by estimate; there are %d", r.Orders, full.Schedules)
+	}
+}
+
 func TestAPanicIsAnError(t *testing.T) {
 	o := options(strategy("panics", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
 		_, _ = db.Exec(ctx, `/* wait */ SELECT pg_advisory_lock(1)`)
