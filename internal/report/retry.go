@@ -172,6 +172,9 @@ func aftermath(b *strings.Builder, runs []results.Run) {
 		if c := r.Retry.Reconciliation; c != nil {
 			fmt.Fprintf(b, "\n%s: reconciled in %s: %d recorded as captured, %d as declined, %d closed that the acquirer knew nothing of; again: %d changed\n",
 				r.Strategy, passes(c.Passes), c.Captured, c.Declined, c.Closed, c.AgainChanged)
+			if c.CannotAsk > 0 {
+				fmt.Fprintf(b, "  %d left: there is no way to ask what became of them, so that they cannot be reconciled\n", c.CannotAsk)
+			}
 		}
 		stories(b, r)
 	}

@@ -1,0 +1,86 @@
+package race
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/acquirer"
+	"idemlab/internal/instance"
+	"idemlab/internal/server/servertest"
+	"idemlab/internal/tables"
+	"idemlab/scenarios"
+)
+
+// The 250 is lost, and the attempt is made again. Nobody can be asked what became of the e-mail: a strategy that promises not to charge
+// twice after a lost reply does not send another one, also those whose way it is to ask; and check-then-act does.
+func TestALostAcceptanceIsNotSentAgain(t *testing.T) {
+	ddl, err := os.ReadFile("../../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := map[string]bool{}
+	for _, s := range scenarios.ChargeOnce.Strategies() {
+		t.Run(s.Name, func(t *testing.T) {
+			srv := servertest.Server(t)
+			if why := s.Lacking(srv.Info().VersionNum); why != "" {
+				t.Skip(s.Name, why)
+			}
+			schema, err := tables.Create(t.Context(), srv, string(ddl), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = schema.Drop(t.Context()) }()
+			acq := acquirer.New(acquirer.Options{Dedup: s.WantsDedup})
+			if err := acq.SetFaults([]acquirer.Rule{{Fault: acquirer.LostReply, Nth: 1}}); err != nil {
+				t.Fatal(err)
+			}
+			url, stop, err := acq.ListenSMTP(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = stop() }()
+			m, err := acquirer.DialSMTP(url, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Close()
+			inst, err := instance.Open(t.Context(), instance.Config{Conn: schema.Config(), Pool: 1, Isolation: pgx.ReadCommitted, Strategy: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer inst.Close()
+			it := newIntent(1, 0, 0)
+			conn, err := pgx.ConnectConfig(t.Context(), schema.Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(t.Context())
+			if err := instance.Prepare(t.Context(), conn, s.Scenario(), s, it.req, 1); err != nil {
+				t.Fatal(err)
+			}
+			var answers []scenarios.Answer
+			for range 3 {
+				r := inst.Handle(t.Context(), m.For(it.req.Key), it.req)
+				answers = append(answers, r.Answer)
+				if r.LostServer {
+					t.Errorf("an e-mail's outcome was taken for PostgreSQL's end: %s", r.Err)
+				}
+			}
+			n := acq.Counts()[it.req.Key].Captures
+			twice[s.Name] = n > 1
+			if never, _ := s.Judged(scenarios.LostReply, pgx.ReadCommitted); slices.Contains(never, scenarios.DoubleCharge) && n != 1 {
+				t.Errorf("%d e-mails, answers %v", n, answers)
+			}
+			if strings.Contains(s.Name, "reconcile") && answers[1] != scenarios.InProgress {
+				t.Errorf("whoever asks and cannot be told answers %v", answers)
+			}
+		})
+	}
+	if !twice[scenarios.CheckThenAct.Name] || twice[scenarios.IntentThenReconcile.Name] {
+		t.Errorf("sent again: %v", twice)
+	}
+}
