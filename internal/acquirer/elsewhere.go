@@ -18,6 +18,14 @@ type Elsewhere interface {
 	Close()
 }
 
+// ListenFor opens the door at which an effect is asked for, until stop is called, and returns the URL to hand to At.
+func (a *Acquirer) ListenFor(ctx context.Context, e scenarios.Effect) (url string, stop func() error, err error) {
+	if e == scenarios.EMail {
+		return a.ListenSMTP(ctx)
+	}
+	return a.Listen(ctx)
+}
+
 // At prepares a client for the acquirer at a URL, by its scheme: http or https for a Remote, smtp for a Mailer. It connects to nothing yet.
 func At(base string, conns int) (Elsewhere, error) {
 	u, err := url.Parse(base)

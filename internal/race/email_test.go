@@ -12,8 +12,37 @@ import (
 	"idemlab/internal/instance"
 	"idemlab/internal/server/servertest"
 	"idemlab/internal/tables"
+	"idemlab/results"
 	"idemlab/scenarios"
 )
+
+// The article's two with an e-mail in the place of the capture, from this process and from two: the one sends a customer several, the
+// other exactly one, and the document says of what it speaks.
+func TestEMailsAreCountedLikeCaptures(t *testing.T) {
+	for _, instances := range []int{1, 2} {
+		for _, s := range []scenarios.Strategy{scenarios.CheckThenAct, scenarios.InsertFirst} {
+			o := small(t, s)
+			o.Effect, o.Instances, o.Rounds = scenarios.EMail, instances, 1
+			r := run(t, o)
+			c := r.Counts
+			if r.ExitCode != 0 || r.Settings.Effect != "email" || r.Followups.ReplayedSameBytes != c.Intents {
+				t.Errorf("%s, %d instances: %s, %s; %+v", s.Name, instances, r.Verdict, r.Reason, r.Followups)
+			}
+			if s.Name == scenarios.InsertFirst.Name {
+				if r.Verdict != results.Held || c.Captures != c.Intents || c.CaptureRequests != c.Intents || !r.Control.Caught() || r.Control.Captures != 2 {
+					t.Errorf("%d instances: %s: %s; %+v, control %+v", instances, r.Verdict, r.Reason, c.AcquirerCounts, r.Control)
+				}
+				continue
+			}
+			if r.Verdict != results.Violated || c.IntentsDoubleCharged != c.Intents || c.Captures <= c.Intents {
+				t.Errorf("%d instances: %s: %s; %+v", instances, r.Verdict, r.Reason, c.AcquirerCounts)
+			}
+			if a := r.Anomalies[0]; a.Kind != string(scenarios.DoubleCharge) || !strings.HasSuffix(a.Detail, " e-mails for one intent") {
+				t.Errorf("%d instances: %+v", instances, a)
+			}
+		}
+	}
+}
 
 // The 250 is lost, and the attempt is made again. Nobody can be asked what became of the e-mail: a strategy that promises not to charge
 // twice after a lost reply does not send another one, also those whose way it is to ask; and check-then-act does.
