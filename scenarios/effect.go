@@ -1,5 +1,7 @@
 package scenarios
 
+import "fmt"
+
 // Effect is what must happen once for each intent, wherever a strategy says Capture. The strategies are the same whatever it is: what
 // cannot be undone is guarded in one way. It is a flag's value, and stands in the run document; there money, which came first, is absent.
 type Effect string
@@ -45,6 +47,7 @@ type Words struct {
 	Amount     string // behind the cents of which the effect speaks
 	Dedup      string // said of a far end that has it happen once for each key
 	Unwritten  string // it happened, and no row says so
+	Unknown    string // the same, of one intent's story
 	Cents      bool   // what it comes to is money taken
 }
 
@@ -55,15 +58,31 @@ func (e Effect) Words() Words {
 			One: "e-mail", Far: "mail server", Charge: "send", Charged: "sent", Doubled: "sent twice", Duplicates: "duplicate e-mails",
 			Nothing: "no e-mail went out", Untrue: "an e-mail that never went out", Amount: "in e-mails",
 			Dedup:     "this mail server takes each Message-ID once. No standard asks that of it.",
-			Unwritten: "e-mails that no row tells of",
+			Unwritten: "e-mails that no row tells of", Unknown: "an e-mail went out and nobody had written it down",
 		}
 	}
 	return Words{
 		One: "capture", Far: "acquirer", Charge: "charge", Charged: "charged", Doubled: "double-charged", Duplicates: "double charges",
 		Nothing: "no money moved", Untrue: "a charge that never happened", Amount: "captured",
 		Dedup:     "this acquirer moves money once for each key. Not every one does.",
-		Unwritten: "money taken that no row says was taken", Cents: true,
+		Unwritten: "money taken that no row says was taken", Unknown: "money was taken and nobody had written it down", Cents: true,
 	}
+}
+
+// Happens is what the far end does when it happens, and under which name.
+func (w Words) Happens(cents int64, receipt string) string {
+	if !w.Cents {
+		return "queues the " + w.One + " as " + receipt
+	}
+	return fmt.Sprintf("captures %d.%02d, receipt %s", cents/100, cents%100, receipt)
+}
+
+// Came is what it came to for an intent.
+func (w Words) Came(n int, cents int64) string {
+	if !w.Cents {
+		return w.count(n)
+	}
+	return fmt.Sprintf("taken %d.%02d", cents/100, cents%100)
 }
 
 // count is so many of it.

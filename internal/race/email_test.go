@@ -1,6 +1,7 @@
 package race
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -40,6 +41,26 @@ func TestEMailsAreCountedLikeCaptures(t *testing.T) {
 			if a := r.Anomalies[0]; a.Kind != string(scenarios.DoubleCharge) || !strings.HasSuffix(a.Detail, " e-mails for one intent") {
 				t.Errorf("%d instances: %+v", instances, a)
 			}
+		}
+	}
+}
+
+// Attempts in this process go through the same door as those of others: the counts alone would not show it.
+func TestReachIsTheEffectsDoor(t *testing.T) {
+	for _, e := range []scenarios.Effect{scenarios.Money, scenarios.EMail} {
+		acq := acquirer.New(acquirer.Options{})
+		of, hangUp, err := Options{Effect: e, Attempts: 1}.reach(t.Context(), acq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := of("i").Capture(t.Context(), scenarios.Charge{Key: "k"}); err != nil || !r.Approved || acq.Counts()["i"].Captures != 1 {
+			t.Errorf("%s: %v, %v", e, r, err)
+		}
+		if _, _, err := of("i").Find(t.Context(), "k"); errors.Is(err, scenarios.ErrCannotAsk) != (e == scenarios.EMail) {
+			t.Errorf("%s: asked about it: %v", e, err)
+		}
+		if err := hangUp(); err != nil {
+			t.Error(err)
 		}
 	}
 }

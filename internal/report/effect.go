@@ -29,6 +29,14 @@ func effectFields(r results.Run) []field {
 		field{"taken", []string{money(r, func(c results.Counts) int64 { return c.CapturedCents })}, moodOfCount(r)})
 }
 
+// amount is money in a line, where the effect is money.
+func amount(r results.Run, cents int64, what string) string {
+	if !wordsOf(r).Cents {
+		return ""
+	}
+	return ", " + reais(cents) + what
+}
+
 // effectFlag asks for the run's effect once more.
 func effectFlag(r results.Run) string {
 	if r.Settings == nil || r.Settings.Effect == "" {

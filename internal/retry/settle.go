@@ -141,7 +141,7 @@ func (r *runner) reconcile(ctx context.Context, lease time.Duration, nothingUnde
 		return 0, err
 	}
 	defer server.CloseConn(ctx, conn)
-	all, err := reconcile(ctx, conn, r.acq.For("reconciler"), lease, nothingUnderWay)
+	all, err := reconcile(ctx, conn, r.finder, lease, nothingUnderWay)
 	r.reconciled.Passes++
 	unasked := 0
 	for _, s := range all {
