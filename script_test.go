@@ -128,11 +128,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // address FILE NAME: waits until a command that serves has said in FILE where, and puts the URL into NAME and host and port
-// into NAME_ADDR.
+// into NAME_ADDR. With a third name its first line is that of a mail server, and goes into that.
 func address(ts *testscript.TestScript, _ bool, args []string) {
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // a file cannot be waited for
 		text, err := os.ReadFile(ts.MkAbs(args[0]))
-		if url, rest, whole := strings.Cut(string(text), "\n"); err == nil && whole {
+		said := string(text)
+		if len(args) > 2 {
+			url, rest, _ := strings.Cut(said, "\n")
+			ts.Setenv(args[2], url)
+			said = rest
+		}
+		if url, rest, whole := strings.Cut(said, "\n"); err == nil && whole {
 			if !strings.HasPrefix(url, "http://127.0.0.1:") || rest != "" {
 				ts.Fatalf("%s says %q", args[0], text)
 			}

@@ -20,11 +20,15 @@ func (a *app) race() *cobra.Command {
 		Long: `Fire N concurrent attempts at one payment intent, M intents one after another, and count what the acquirer was told to do.
 
 A strategy that claims to hold is believed only after a control has been forced to double-charge on the same server, and
-only where its attempts were seen to overlap. Without --strategy, the article's two are raced side by side.`,
+only where its attempts were seen to overlap. Without --strategy, the article's two are raced side by side.
+
+With --effect=email what must happen once is no capture but an e-mail to the customer: each attempt sends real SMTP messages to a mail
+server that is started here, counts them and delivers none. Everything else is the same.`,
 		Example: `  idemlab race
   idemlab race --strategy=check-then-act --attempts 50
   idemlab race --strategy=insert-first,insert-first-open-tx --attempts 20 --intents 1 --acquirer-latency 2s
   idemlab race --strategy=insert-first --instances 4 --dsn postgres://localhost/lab --json
+  idemlab race --strategy=check-then-act,insert-first --effect=email
   idemlab race --strategy=insert-first --fail-on 'latency.p99_ms>250' --baseline before.json --junit report.xml`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -36,6 +40,7 @@ only where its attempts were seen to overlap. Without --strategy, the article's 
 		},
 	}
 	f.add(c)
+	f.effect.add(c)
 	return c
 }
 

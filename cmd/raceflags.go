@@ -26,6 +26,7 @@ type raceFlags struct {
 	declines                  float64
 	timeout, lease            time.Duration
 	keep, dedup               bool
+	effect                    effectFlag
 }
 
 func (f *raceFlags) add(c *cobra.Command) {
@@ -79,6 +80,9 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	if err := c.oneScenario(); err != nil {
 		return nil, err
 	}
+	if err := f.effect.fits(c.strategies[0].Scenario()); err != nil {
+		return nil, err
+	}
 	pool := f.pool
 	if pool == 0 {
 		pool = (f.attempts + f.instances - 1) / f.instances
@@ -101,6 +105,7 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 			Attempts: f.attempts, Intents: f.intents, Rounds: f.rounds, Instances: f.instances, Pool: pool,
 			Isolation:      c.isolation,
 			Acquirer:       acquirer.Options{Latency: f.latency, DeclineShare: f.declines, Dedup: f.dedup, Seed: c.seed},
+			Effect:         f.effect.Effect,
 			AttemptTimeout: timeout, Lease: f.lease, Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep,
 			Child: child,
 		})

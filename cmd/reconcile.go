@@ -80,6 +80,9 @@ func (f *reconcileFlags) check(a *app) (err error) {
 		return usagef("--tables: name the schema of the tables, such as idemlab_6b1f0c2d9a3e4f58; or see idemlab recover, which makes its own")
 	case f.acquirer == "":
 		return usagef("--acquirer: name the URL of the acquirer that the service charged at, such as http://127.0.0.1:8081")
+	case urlErr == nil && u.Scheme == "smtp":
+		return usagef("--acquirer %q: SMTP has no way to ask whether an e-mail went out, so that its orphans cannot be reconciled; what a person knows of one "+
+			"(the customer, the mail server's log) has to be written down by hand", hostOf(f.acquirer))
 	case urlErr != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return usagef("--acquirer %q: say its URL, such as http://127.0.0.1:8081", f.acquirer)
 	case f.lease <= 0:

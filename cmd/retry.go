@@ -49,10 +49,15 @@ first time is struck: a retry then shows what came of it. A step is the capture,
 (idemlab explain).
 
 With --reconcile what has been PROCESSANDO for longer than the lease is asked about at the acquirer and finished, while the run goes on
-and at its end; then, with the faults off, each customer without a final answer comes back. Without it orphans stay, and are named.`,
+and at its end; then, with the faults off, each customer without a final answer comes back. Without it orphans stay, and are named.
+
+With --effect=email the service sends e-mails over SMTP in the place of captures, and the faults of the capture are those of a mail
+server: capture:reply-lost is a 250 that is lost, an error is a 451. Nobody can be asked what became of an e-mail, so that its orphans
+stay, with --reconcile, too.`,
 		Example: `  idemlab retry --strategy=check-then-act --timeout 30ms --acquirer-latency 50ms --clicks 3
   idemlab retry --strategy=insert-first --fault service:kill@after-capture --reconcile
   idemlab retry --strategy=insert-first --fault all@5% --intents 500 --reconcile --fail-on 'retry.final_answers.never>0' --junit retry.xml
+  idemlab retry --strategy=check-then-act --effect=email --fault capture:reply-lost
   idemlab retry --strategy=lease-takeover --lease 100ms --acquirer-latency 500ms --timeout 200ms`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -96,7 +101,7 @@ func (a *app) retryAll(ctx context.Context, f retryFlags, options []retry.Option
 		return nil, skipped, err
 	}
 	control, err := race.Control(ctx, srv, race.Options{
-		Scenario: scenarios.ChargeOnce, Strategy: first.Strategy, Isolation: first.Isolation, Seed: first.Seed, DDL: first.DDL,
+		Scenario: scenarios.ChargeOnce, Strategy: first.Strategy, Isolation: first.Isolation, Seed: first.Seed, DDL: first.DDL, Effect: first.Effect,
 	})
 	if err != nil {
 		return nil, skipped, fmt.Errorf("control: %w", err)

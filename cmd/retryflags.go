@@ -18,6 +18,7 @@ type retryFlags struct {
 	output outputFlags
 	common commonFlags
 	world  worldFlags
+	effect effectFlag
 
 	timeout, retryAfterCap, lease time.Duration
 	retries, clicks               int
@@ -61,6 +62,7 @@ func (f *retryFlags) add(c *cobra.Command) {
 	fl.DurationVar(&f.lease, "lease", 0, "length of a claim's lease, in strategies that lease, and the age of an orphan (default: each one's own)")
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.world.add(c)
+	f.effect.add(c)
 	f.server.add(c)
 	f.output.add(c)
 	f.output.gates.add(c, "retry")
@@ -131,7 +133,7 @@ func (f *retryFlags) options(a *app) ([]retry.Options, error) {
 			Intents:  f.intents, Concurrency: f.concurrency, Clicks: f.clicks,
 			Timeout: f.timeout, Retries: f.retries, Backoff: f.backoff, RetryAfterCap: f.retryAfterCap, KeyPolicy: retry.KeyPolicy(f.keyPolicy),
 			Faults: expanded, Asked: asked, Reconcile: f.reconcile,
-			Instances: f.instances, Pool: f.pool, Isolation: c.isolation, Acquirer: f.world.options(c.seed), Lease: f.lease,
+			Instances: f.instances, Pool: f.pool, Isolation: c.isolation, Acquirer: f.world.options(c.seed), Effect: f.effect.Effect, Lease: f.lease,
 			Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep, Child: child,
 		})
 	}

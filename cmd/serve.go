@@ -37,7 +37,7 @@ IETF draft for that header. Point curl, a load tester or your own client at it.
   5xx       the strategy answered with an error, the database or the acquirer did not answer
 
 GET /healthz says whether PostgreSQL answers, and which tables these are. The acquirer is inside, and GET /ledger shows what it was told;
-with --acquirer it is a process of its own (idemlab acquirer). Its ledger counts by the key, or by the header X-Idemlab-Intent where a
+with --acquirer it is a process of its own (idemlab acquirer), also one that takes e-mails in the place of captures. Its ledger counts by the key, or by the header X-Idemlab-Intent where a
 client says with that which wish to pay a request belongs to; no strategy sees it.
 
 The tables are new and go with the service. On a server of yours --tables lets another service use the same ones, at the same time or in
@@ -99,7 +99,7 @@ func (a *app) runServe(ctx context.Context, f serveFlags, o serveOptions) (err e
 	err = a.serveHTTP(ctx, f.listen, l, world.beside(svc.Handler()), svc.CutOff)
 	a.say("answered: %s", countsInWords(svc.Answered()))
 	if world.inside != nil {
-		a.sayTold(world.inside)
+		a.sayTold(world.inside, scenarios.Money)
 	}
 	return err
 }
@@ -167,14 +167,14 @@ type world struct {
 }
 
 func (a *app) acquirerOf(ctx context.Context, o serveOptions) world {
-	if o.acquirerURL == "" {
+	if o.elsewhere == nil {
 		in := acquirer.New(o.acquirer)
 		return world{inside: in, of: in.For, where: "inside", close: func() {}}
 	}
-	r := acquirer.Dial(o.acquirerURL, o.pool)
+	r := o.elsewhere
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, _, err := r.Rules(asked); err != nil {
+	if err := r.Greet(asked); err != nil {
 		a.say("warning: no acquirer answers at %s yet: start one with idemlab acquirer (%v)", hostOf(o.acquirerURL), err)
 	}
 	if o.strategy.WantsDedup {
@@ -214,7 +214,7 @@ func until(end context.Context, h http.Handler) http.Handler {
 }
 
 // sayTold is what the acquirer was told, in a line.
-func (a *app) sayTold(acq *acquirer.Acquirer) {
+func (a *app) sayTold(acq *acquirer.Acquirer, e scenarios.Effect) {
 	var captures, twice int
 	counts := acq.Counts()
 	for _, c := range counts {
@@ -223,7 +223,8 @@ func (a *app) sayTold(acq *acquirer.Acquirer) {
 			twice++
 		}
 	}
-	a.say("acquirer: intents %d, captures %d, intents charged more than once %d", len(counts), captures, twice)
+	w := e.Words()
+	a.say("%s: intents %d, %ss %d, intents %s more than once %d", w.Far, len(counts), w.One, captures, w.Charged, twice)
 }
 
 // countsInWords is "1 x 201, 49 x 409": the statuses in their order.

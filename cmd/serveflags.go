@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"net/url"
 	"slices"
 	"time"
 
@@ -42,6 +41,7 @@ type serveOptions struct {
 	seed             uint64
 	acquirer         acquirer.Options
 	acquirerURL      string
+	elsewhere        acquirer.Elsewhere // what is there; nil for one inside
 	syntax           service.KeySyntax
 	cancelWithClient bool
 	log              bool
@@ -68,7 +68,7 @@ func (f *serveFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.tables, "tables", "", "use the tables of another service, by their schema's name, instead of new ones")
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, also when the service is killed, on a server of yours")
 	fl.BoolVar(&f.log, "log", false, "log each request on stderr")
-	fl.StringVar(&f.acquirer, "acquirer", "", "URL of an acquirer (idemlab acquirer), instead of one inside")
+	fl.StringVar(&f.acquirer, "acquirer", "", "URL of an acquirer (idemlab acquirer), instead of one inside; smtp://HOST:PORT for e-mails in the place of captures")
 	f.world.add(c)
 	f.server.add(c)
 	for name, values := range map[string][]string{
@@ -160,10 +160,12 @@ func (f *serveFlags) takeAcquirer(o *serveOptions, changed func(string) bool) er
 			return usagef("--%s is for an acquirer inside, and --acquirer names another one: give it to that one, idemlab acquirer --%s …", flag, flag)
 		}
 	}
-	u, err := url.Parse(f.acquirer)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return usagef("--acquirer %q: say its URL, the first line that idemlab acquirer prints, such as http://127.0.0.1:8081", f.acquirer)
+	elsewhere, err := acquirer.At(f.acquirer, f.pool)
+	if err != nil {
+		return usagef("--acquirer %q: say its URL, the first line that idemlab acquirer prints, such as http://127.0.0.1:8081, or smtp://127.0.0.1:8025 for e-mails",
+			f.acquirer)
 	}
+	o.elsewhere = elsewhere
 	o.acquirerURL = f.acquirer
 	return nil
 }

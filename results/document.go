@@ -131,6 +131,7 @@ type Settings struct {
 	AttemptsPerIntent int     `json:"attempts_per_intent"`
 	Intents           int     `json:"intents"` // per round
 	Rounds            int     `json:"rounds"`
+	Effect            string  `json:"effect,omitempty"` // what must happen once; absent where it is a capture
 	*AcquirerSettings         // absent in scenarios without one
 	LeaseMS           float64 `json:"lease_ms,omitempty"` // as set; absent where each strategy has its own
 	Instances         int     `json:"instances"`

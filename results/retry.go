@@ -113,6 +113,8 @@ type RetryReconciliation struct {
 	Declined     int `json:"recorded_as_declined"`
 	Closed       int `json:"closed"`        // the acquirer knew nothing, and nothing was under way any more
 	AgainChanged int `json:"again_changed"` // rows that the very last pass changed: it had nothing left to do
+	// CannotAsk are those that the last pass left because there is nobody to ask: e-mails.
+	CannotAsk int `json:"cannot_ask,omitempty"`
 }
 
 // RetryStory is what befell an intent, from the first tap to the end.

@@ -121,6 +121,9 @@ func paidBefore(ctx context.Context, db DB, acq Acquirer, req Request) (Response
 		return known, err
 	}
 	receipt, found, err := acq.Find(ctx, first)
+	if errors.Is(err, ErrCannotAsk) {
+		return known, nil // nobody can say, now or later: the orphan stays one
+	}
 	if err != nil || !found {
 		return known, err
 	}

@@ -10,21 +10,21 @@ func checkCharge(in Intent) []Finding {
 			found = append(found, Finding{a, n, fmt.Sprintf(format, args...)})
 		}
 	}
-	t := tally(in)
+	t, w := tally(in), in.Effect.Words()
 
-	add(DoubleCharge, in.Captures-1, "%d captures for one intent", in.Captures)
+	add(DoubleCharge, in.Captures-1, "%s for one intent", w.count(in.Captures))
 	if !in.RowsUnknown {
-		add(ChargedWithoutRecord, in.Captures-t.captured, "%s, %s CAPTURADA", count(in.Captures, "capture"), count(t.captured, "row"))
+		add(ChargedWithoutRecord, in.Captures-t.captured, "%s, %s CAPTURADA", w.count(in.Captures), count(t.captured, "row"))
 		if in.CapturedCents != 0 && in.Captures == t.captured && in.CapturedCents != t.capturedCents {
-			add(ChargedWithoutRecord, 1, "%d cents captured, %d recorded", in.CapturedCents, t.capturedCents)
+			add(ChargedWithoutRecord, 1, "%d cents %s, %d recorded", in.CapturedCents, w.Amount, t.capturedCents)
 		}
 	}
 	if in.Captures == 0 {
-		add(AnsweredWithoutCharge, t.toldCharged, "%s told of a charge that never happened", count(t.toldCharged, "client"))
+		add(AnsweredWithoutCharge, t.toldCharged, "%s told of %s", count(t.toldCharged, "client"), w.Untrue)
 	}
-	add(MissingCharge, refused(in, t), "no money moved: %s", t.told())
+	add(MissingCharge, refused(in, t), "%s: %s", w.Nothing, t.told())
 	if o := in.Other; o != nil {
-		add(DoubleCharge, o.Captures-1, "%d captures for another charge of the order", o.Captures)
+		add(DoubleCharge, o.Captures-1, "%s for another charge of the order", w.count(o.Captures))
 		add(MissingCharge, o.refused(), "another charge of the order, under a key of its own, was refused: told %s", o.Answer)
 	}
 	add(DivergentAnswers, t.divergent(in.Captures+in.Declines > 0), "one key, different final answers: %s", t.answerList())

@@ -35,6 +35,8 @@ type Intent struct {
 	CapturedCents int64
 	// RowsUnknown says that the rows could not be read, so that nothing is concluded from their absence.
 	RowsUnknown bool
+	// Effect is what the captures are.
+	Effect Effect
 	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
 	Requests, Captures, Declines int
 	// Other is another charge of the same order, under a key of its own, made when the first was over. Nil where none was.

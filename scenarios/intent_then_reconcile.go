@@ -87,6 +87,9 @@ func intentThenReconcile(ctx context.Context, db DB, acq Acquirer, req Request) 
 // reconcile asks the acquirer about a charge that is not finished, and records what it says.
 func reconcile(ctx context.Context, db DB, acq Acquirer, req Request, unfinished Response) (Response, error) {
 	receipt, found, err := acq.Find(ctx, req.Key)
+	if errors.Is(err, ErrCannotAsk) {
+		return unfinished, nil // nobody can say, now or later: the orphan stays one
+	}
 	if err != nil {
 		return Response{}, err
 	}

@@ -100,7 +100,8 @@ type Acquirer interface {
 	// Capture asks for the money. It returns a receipt, approved or declined, or ErrOutcomeUnknown, after which the money may
 	// or may not have moved: a safe strategy then leaves PROCESSANDO and fails; it neither deletes its claim nor writes RECUSADA.
 	Capture(ctx context.Context, c Charge) (Receipt, error)
-	// Find asks what became of a key: the receipt, and whether there is one.
+	// Find asks what became of a key: the receipt, and whether there is one. Where there is nobody to ask it returns ErrCannotAsk, which
+	// is not "there is none": the charge is left as it is, by hand to be looked at, and never asked for again.
 	Find(ctx context.Context, key string) (Receipt, bool, error)
 }
 
@@ -120,6 +121,10 @@ type Receipt struct {
 
 // ErrOutcomeUnknown says that the acquirer's answer never came. Test for it with errors.Is.
 var ErrOutcomeUnknown = errors.New("acquirer: outcome unknown")
+
+// ErrCannotAsk says that what is behind the acquirer has no way to tell what became of a key, now or later: an e-mail is sent and
+// forgotten. An unknown outcome then stays unknown. Test for it with errors.Is.
+var ErrCannotAsk = errors.New("acquirer: cannot be asked")
 
 // Env is what an instance is given from outside, so that engines own time, chance and waiting.
 type Env struct {

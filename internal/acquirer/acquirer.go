@@ -1,6 +1,7 @@
 // Package acquirer is the outside world: it moves the money, keeps its own ledger apart from the database under test, and no
 // rollback undoes what it did. It takes its time (Latency), says no to a share of the intents, fails as networks and servers fail
-// (Rule), and has a gate that can hold its answers until told. It may be in this process, or listen for others.
+// (Rule), and has a gate that can hold its answers until told. It may be in this process, or listen for others: over HTTP, or as a mail
+// server, where a capture is an e-mail and what is counted is how often a customer was written to.
 package acquirer
 
 import (

@@ -28,8 +28,18 @@ func either(t *testing.T, a *Acquirer) map[string]func(string) scenarios.Acquire
 	return map[string]func(string) scenarios.Acquirer{"here": a.For, "elsewhere": r.For}
 }
 
-// What each fault does to the money and to whoever asked, in this process and over HTTP alike: the first request is struck, the
-// second is not.
+// doors are either, and the mail server.
+func doors(t *testing.T, a *Acquirer) map[string]func(string) scenarios.Acquirer {
+	t.Helper()
+	all := either(t, a)
+	all[byMail] = mailer(t, a).For
+	return all
+}
+
+const byMail = "by e-mail"
+
+// What each fault does to the money and to whoever asked, in this process, over HTTP and by e-mail alike: the first request is struck,
+// the second is not.
 func TestFaults(t *testing.T) {
 	for fault, want := range map[Fault]struct {
 		unknown  bool // nobody was told a receipt
@@ -44,7 +54,7 @@ func TestFaults(t *testing.T) {
 		Decline:     {false, 0, 1},
 	} {
 		a := New(Options{})
-		for place, of := range either(t, a) {
+		for place, of := range doors(t, a) {
 			t.Run(fmt.Sprintf("%s, %s", fault, place), func(t *testing.T) {
 				intent := place
 				rule := Rule{Fault: fault, Intent: intent, Nth: 1}
@@ -70,7 +80,12 @@ func TestFaults(t *testing.T) {
 				if r, err := of(intent).Capture(t.Context(), charge(intent)); err != nil || !r.Approved {
 					t.Errorf("the second request was told %v, %v", r, err)
 				}
-				if _, found, err := of(intent).Find(t.Context(), intent); err != nil || !found {
+				_, found, err := of(intent).Find(t.Context(), intent)
+				if place == byMail {
+					if found || !errors.Is(err, scenarios.ErrCannotAsk) {
+						t.Errorf("asked about an e-mail: %v, %v", found, err)
+					}
+				} else if err != nil || !found {
 					t.Errorf("asked about the key: %v, %v", found, err)
 				}
 			})

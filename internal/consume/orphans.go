@@ -2,6 +2,7 @@ package consume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,6 +47,9 @@ func reconcile(ctx context.Context, db *pgxpool.Pool, acq scenarios.Acquirer, or
 	}
 	for _, o := range orphans {
 		receipt, found, err := acq.Find(ctx, o.Key)
+		if errors.Is(err, scenarios.ErrCannotAsk) {
+			continue // which is not "none": it stays
+		}
 		if err != nil {
 			return did, err
 		}

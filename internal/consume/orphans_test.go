@@ -1,6 +1,7 @@
 package consume
 
 import (
+	"context"
 	"os"
 	"slices"
 	"testing"
@@ -53,6 +54,9 @@ func TestReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
+	if did, err := reconcile(t.Context(), pool, mute{acq}, 1, time.Minute); err != nil || did != (reconciled{}) {
+		t.Errorf("nobody to ask: %+v, %v", did, err)
+	}
 	for _, want := range []reconciled{{Recorded: 1, Released: 1}, {}} { // a second time there is nothing left
 		if did, err := reconcile(t.Context(), pool, acq, 1, time.Minute); err != nil || did != want {
 			t.Errorf("%+v, %v; want %+v", did, err, want)
@@ -78,4 +82,11 @@ func TestReconcile(t *testing.T) {
 	if known.Answer != scenarios.Replayed || fresh.Answer != scenarios.Charged || known.HTTP != fresh.HTTP || known.Body != fresh.Body {
 		t.Errorf("recorded %s %d %s, and the strategy itself %s %d %s", known.Answer, known.HTTP, known.Body, fresh.Answer, fresh.HTTP, fresh.Body)
 	}
+}
+
+// mute is an acquirer that cannot be asked.
+type mute struct{ scenarios.Acquirer }
+
+func (mute) Find(context.Context, string) (scenarios.Receipt, bool, error) {
+	return scenarios.Receipt{}, false, scenarios.ErrCannotAsk
 }

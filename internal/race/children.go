@@ -16,7 +16,7 @@ func assembleChildren(ctx context.Context, o Options, srv *server.Server, schema
 	if len(o.Child) == 0 {
 		return nil, errors.New("start instances: this program does not know how to start itself")
 	}
-	url, hangUp, err := acq.Listen(ctx)
+	url, hangUp, err := acq.ListenFor(ctx, o.Effect)
 	if err != nil {
 		return nil, err
 	}

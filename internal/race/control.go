@@ -2,6 +2,7 @@ package race
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -79,6 +80,11 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 		return in, fmt.Errorf("connect to watch for waiters: %w", err)
 	}
 	defer server.CloseConn(ctx, watch)
+	of, hangUp, err := o.reach(ctx, acq)
+	if err != nil {
+		return in, err
+	}
+	defer func() { err = errors.Join(err, hangUp()) }() // behind the attempts: they have answered by now, or failed
 	it := newIntent(o.Seed, 0, 0)
 	if err := instance.Prepare(ctx, watch, o.Scenario, s, it.req, 2); err != nil {
 		return in, err
@@ -94,9 +100,9 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 	defer cancel()
 	for n := range 2 {
 		req := o.Scenario.Request(it.req, n)
-		go func() { answered <- inst.Handle(limited, acq.For(it.req.Key), req) }()
+		go func() { answered <- inst.Handle(limited, of(it.req.Key), req) }()
 	}
-	in.Request, in.Clients = it.req, 2
+	in.Request, in.Clients, in.Effect = it.req, 2, o.Effect
 	note := func(r instance.Record) {
 		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
 	}

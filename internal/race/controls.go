@@ -9,6 +9,7 @@ import (
 
 	"idemlab/internal/server"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 // Controls are those that were forced already. What a control comes to depends on the server, the tables and the isolation level, and
@@ -30,6 +31,7 @@ type controlOf struct {
 	isolation pgx.TxIsoLevel
 	lease     time.Duration
 	seed      uint64
+	effect    scenarios.Effect
 }
 
 // force returns the control that the race's like has had, marked as shared, or forces one. A nil receiver remembers nothing.
@@ -39,7 +41,7 @@ func (c *Controls) force(ctx context.Context, srv *server.Server, o Options) (re
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	key := controlOf{srv, o.DDL, o.Scenario.Name, o.Isolation, o.Lease, o.Seed}
+	key := controlOf{srv, o.DDL, o.Scenario.Name, o.Isolation, o.Lease, o.Seed, o.Effect}
 	if done, ok := c.forced[key]; ok {
 		done.Shared = true
 		return done, nil

@@ -143,7 +143,7 @@ func (ev *evidence) readRows(ctx context.Context, schema *server.Schema) error {
 
 // facts is an outcome as the invariants want it.
 func (ev *evidence) facts(out outcome) scenarios.Intent {
-	in := scenarios.Intent{Request: out.req, Clients: ev.options.Attempts, Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil}
+	in := scenarios.Intent{Request: out.req, Clients: ev.options.Attempts, Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil, Effect: ev.options.Effect}
 	c := ev.ledger[out.req.Key]
 	in.Requests, in.Captures, in.Declines, in.CapturedCents = c.Requests, c.Captures, c.Declines, c.CapturedCents
 	for _, r := range out.attempts {

@@ -38,6 +38,7 @@ type Options struct {
 	Pool           int // connections of each instance
 	Isolation      pgx.TxIsoLevel
 	Acquirer       acquirer.Options
+	Effect         scenarios.Effect // what attempts ask of it; an e-mail they send over SMTP
 	AttemptTimeout time.Duration
 	Lease          time.Duration // of strategies that lease; 0 is each one's own
 	Seed           uint64

@@ -75,7 +75,11 @@ func (s setup) open(ctx context.Context) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	remote := acquirer.Dial(s.Acquirer, s.Pool)
+	remote, err := acquirer.At(s.Acquirer, s.Pool)
+	if err != nil {
+		inst.Close()
+		return nil, err
+	}
 	m := newLocal(inst, remote.For, s.Timeout)
 	m.hangUp = remote.Close
 	return m, nil

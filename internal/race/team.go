@@ -48,9 +48,33 @@ func assemble(ctx context.Context, o Options, srv *server.Server, schema *server
 		if err != nil {
 			return nil, err
 		}
-		return &team{members: []member{newLocal(inst, acq.For, o.AttemptTimeout)}}, nil
+		of, hangUp, err := o.reach(ctx, acq)
+		if err != nil {
+			inst.Close()
+			return nil, err
+		}
+		return &team{members: []member{newLocal(inst, of, o.AttemptTimeout)}, after: hangUp}, nil
 	}
 	return assembleChildren(ctx, o, srv, schema, acq)
+}
+
+// reach is how attempts in this process get at the acquirer: straight, or, where the effect is an e-mail, as any client would.
+func (o Options) reach(ctx context.Context, acq *acquirer.Acquirer) (of func(intent string) scenarios.Acquirer, hangUp func() error, err error) {
+	if o.Effect == scenarios.Money {
+		return acq.For, func() error { return nil }, nil
+	}
+	url, stop, err := acq.ListenFor(ctx, o.Effect)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := acquirer.At(url, o.Attempts)
+	if err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
+	return e.For, func() error {
+		e.Close()
+		return stop()
+	}, nil
 }
 
 func attemptsConfig(schema *server.Schema) *pgx.ConnConfig {

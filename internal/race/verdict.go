@@ -93,7 +93,7 @@ func describe(srv *server.Server, o Options) results.Run {
 		Tool: results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Settings: &results.Settings{
 			AttemptsPerIntent: o.Attempts, Intents: o.Intents, Rounds: o.Rounds,
-			LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool,
+			LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool, Effect: string(o.Effect),
 		},
 		Anomalies: []results.Anomaly{},
 	}

@@ -92,7 +92,7 @@ func (p *pass) settle(ctx context.Context, o *Orphan) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil:
+	case err != nil: // silence, or somebody who cannot be asked: neither is "there is none"
 		o.Fate, o.Reason = Unreachable, err.Error()
 		return nil
 	case found:
@@ -119,6 +119,9 @@ func (p *pass) ask(ctx context.Context, o *Orphan) (scenarios.Receipt, bool, err
 	asked, cancel := context.WithTimeout(ctx, p.o.Patience)
 	defer cancel()
 	receipt, found, err := p.acq.Find(asked, p.o.AcquirerKey(o.ID, o.Key))
+	if errors.Is(err, scenarios.ErrCannotAsk) {
+		return scenarios.Receipt{}, false, err // which costs no patience
+	}
 	if err != nil {
 		p.silent++
 		return scenarios.Receipt{}, false, fmt.Errorf("the acquirer did not answer: %w", err)

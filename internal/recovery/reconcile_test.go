@@ -259,6 +259,42 @@ func TestSilenceLeavesTheRows(t *testing.T) {
 	}
 }
 
+// An e-mail cannot be asked about, which is not "it never went out": its orphans are left whatever is done with those of which the
+// acquirer knows nothing, and said so of each.
+func TestWhatCannotBeAskedAboutIsLeft(t *testing.T) {
+	l := lab(t, scenarios.InsertFirst, acquirer.Options{})
+	for range 5 {
+		try(t, l, attempt.AfterCapture)
+	}
+	url, stop, err := l.Acquirer.ListenSMTP(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stop() }()
+	m, err := acquirer.DialSMTP(url, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, o := range []recovery.Options{{}, {Eager: true}, {Deadline: time.Nanosecond}} {
+		r, err := recovery.Reconcile(t.Context(), l.Aside, m.For("reconciler"), o)
+		if n, _ := r.Count(recovery.Unreachable); err != nil || n != 5 || r.Changed() != 0 {
+			t.Errorf("%+v: %+v, %v", o, r.Orphans, err)
+		}
+		for _, orphan := range r.Orphans {
+			if !strings.Contains(orphan.Reason, "no way to ask") {
+				t.Errorf("left without its reason: %q", orphan.Reason)
+			}
+		}
+	}
+	if n := len(l.Acquirer.Ledger()); n != 5 {
+		t.Errorf("something was sent: %d", n)
+	}
+	if r := reconcile(t, l, recovery.Options{}); r.Changed() != 5 { // somebody who can be asked
+		t.Errorf("afterwards: %+v", r.Orphans)
+	}
+}
+
 type silent struct{ asked int }
 
 func (s *silent) Find(context.Context, string) (scenarios.Receipt, bool, error) {

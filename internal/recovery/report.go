@@ -15,7 +15,7 @@ const (
 	Declined    Fate = "declined"    // the acquirer said no: now recorded
 	Closed      Fate = "closed"      // the acquirer knows nothing, and the deadline is over: now RECUSADA
 	Unknown     Fate = "unknown"     // the acquirer knows nothing, yet: left
-	Unreachable Fate = "unreachable" // the acquirer did not answer: left
+	Unreachable Fate = "unreachable" // the acquirer did not answer, or cannot be asked: left
 	Changed     Fate = "changed"     // somebody else finished, holds or removed the row meanwhile: left
 	Deleted     Fate = "deleted"     // Options.Eager
 )

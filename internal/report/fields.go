@@ -69,12 +69,7 @@ func fields(r results.Run) []field {
 	if !acquires(r) {
 		return measuredFields(r)
 	}
-	return []field{
-		{"double-charged", []string{doubleCharged(r)}, moodOfCount(r)},
-		{"acquirer told", []string{told(r)}, plain},
-		{"rows", []string{rows(r)}, plain},
-		{"owed", []string{money(r, func(c results.Counts) int64 { return c.OwedCents })}, plain},
-		{"taken", []string{money(r, func(c results.Counts) int64 { return c.CapturedCents })}, moodOfCount(r)},
+	return append(effectFields(r), []field{
 		{"answers", answers(r), plain},
 		{"errors", []string{sqlstates(r)}, plain},
 		{"follow-ups", followups(r), plain},
@@ -84,7 +79,7 @@ func fields(r results.Run) []field {
 		{"latency", []string{latency(r)}, plain},
 		{"control", []string{control(r)}, plain},
 		{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)},
-	}
+	}...)
 }
 
 // acquires says whether the run was about money that moves at the acquirer.
@@ -127,7 +122,7 @@ func told(r results.Run) string {
 	}
 	duplicates, declines := r.Counts.DuplicateCaptures, r.Counts.Declines
 	repeats := r.Counts.CaptureRequests - r.Counts.Captures - declines // an acquirer that deduplicates moved no money for them
-	return count(r.Counts.Captures, "capture") +
+	return count(r.Counts.Captures, wordsOf(r).One) +
 		extras(extra{&duplicates, "too many"}, extra{&declines, "declined"}, extra{&repeats, "deduplicated"})
 }
 
@@ -211,7 +206,7 @@ func control(r results.Run) string {
 	case r.Control.ForcedCharge == nil:
 		return r.Control.Strategy + " WAS NOT caught"
 	case r.Control.Caught():
-		return r.Control.Strategy + " charged twice"
+		return r.Control.Strategy + " " + wordsOf(r).Charged + " twice"
 	}
-	return r.Control.Strategy + " DID NOT charge twice"
+	return r.Control.Strategy + " DID NOT " + wordsOf(r).Charge + " twice"
 }

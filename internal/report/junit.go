@@ -140,12 +140,12 @@ func again(r results.Run) string {
 			r.Strategy, r.Repeats.Settings.Repeats, r.Server.Isolation, r.Seed)
 	}
 	if s := r.Settings; s != nil {
-		latency := ""
+		more := effectFlag(r)
 		if s.AcquirerSettings != nil {
-			latency = " --acquirer-latency " + s.AcquirerLatency
+			more += " --acquirer-latency " + s.AcquirerLatency
 		}
 		return fmt.Sprintf("idemlab race --strategy=%s --attempts %d --intents %d --rounds %d --instances %d%s --isolation '%s' --seed %d",
-			r.Strategy, s.AttemptsPerIntent, s.Intents, s.Rounds, s.Instances, latency, r.Server.Isolation, r.Seed)
+			r.Strategy, s.AttemptsPerIntent, s.Intents, s.Rounds, s.Instances, more, r.Server.Isolation, r.Seed)
 	}
 	return ""
 }

@@ -188,7 +188,7 @@ func fateText(o results.SettledOrphan) string {
 func fateNote(fate string, dry bool) string {
 	notes := map[string]string{
 		"captured": "  taken, and without a record until now", "declined": "  refused", "closed": "  never arrived, and now too late to",
-		"unknown": "  left: may still arrive", "unreachable": "  left: the acquirer did not answer", "changed": "  left: in somebody else's hands",
+		"unknown": "  left: may still arrive", "unreachable": "  left: the acquirer did not answer, or cannot be asked", "changed": "  left: in somebody else's hands",
 	}
 	if dry && fate == "captured" {
 		return "  taken, and without a record"

@@ -157,7 +157,7 @@ func raceHeading(b *strings.Builder, r results.Run, c results.Settings) {
 		fmt.Fprintf(b, ", pool %d", c.Pool)
 	}
 	if c.AcquirerSettings != nil {
-		fmt.Fprintf(b, "; the acquirer takes %s", c.AcquirerLatency)
+		fmt.Fprintf(b, "; the %s takes %s", wordsOf(r).Far, c.AcquirerLatency)
 	}
 	fmt.Fprintf(b, "; seed %d\n", r.Seed)
 }

@@ -17,12 +17,7 @@ const (
 // retryFields are the figures of customers who time out and come back, at the end of the run.
 func retryFields(r results.Run) []field {
 	t := *r.Retry
-	return []field{
-		{"double-charged", []string{doubleCharged(r)}, moodOfCount(r)},
-		{"acquirer told", []string{told(r)}, plain},
-		{"rows", []string{rows(r)}, plain},
-		{"owed", []string{money(r, func(c results.Counts) int64 { return c.OwedCents })}, plain},
-		{"taken", []string{money(r, func(c results.Counts) int64 { return c.CapturedCents })}, moodOfCount(r)},
+	list := append(effectFields(r), []field{
 		{"faults", retryFaults(t), plain},
 		{"processes", []string{retryProcesses(t)}, plain},
 		{"requests", retryRequests(t), plain},
@@ -30,12 +25,15 @@ func retryFields(r results.Run) []field {
 		{"errors", []string{sqlstates(r)}, plain},
 		{"final answers", retryFinals(t), plain},
 		{"until final", []string{timeToFinal(t)}, plain},
-		{"told last", retryTold(t), plain},
+		{"told last", retryTold(r), plain},
 		{"orphans", []string{retryOrphans(t)}, plain},
-		{"unrecorded", []string{retryUnrecorded(t)}, plain},
-		{"control", []string{control(r)}, plain},
-		{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)},
+	}...)
+	if wordsOf(r).Cents {
+		list = append(list, field{"unrecorded", []string{retryUnrecorded(t)}, plain})
 	}
+	return append(list,
+		field{"control", []string{control(r)}, plain},
+		field{"verdict", []string{strings.ToUpper(string(r.Verdict)) + ending(r)}, moodOf(r)})
 }
 
 // retryHeading is the client, in a line or two.
@@ -45,7 +43,7 @@ func retryHeading(b *strings.Builder, r results.Run) {
 		r.Scenario, count(c.Intents, "intent"), count(s.Clicks, "tap"), s.Concurrency, msText(s.TimeoutMS), retriesText(s.Retries), s.Backoff, s.KeyPolicy)
 	fmt.Fprintf(b, "%s of the service, pool %d", count(c.Instances, "instance"), c.Pool)
 	if c.AcquirerSettings != nil {
-		fmt.Fprintf(b, "; the acquirer takes %s", c.AcquirerLatency)
+		fmt.Fprintf(b, "; the %s takes %s", wordsOf(r).Far, c.AcquirerLatency)
 	}
 	if s.Reconcile {
 		fmt.Fprintf(b, "; orphans are reconciled after %s", msText(s.ReconcileMS))
@@ -119,14 +117,15 @@ func timeToFinal(t results.Retry) string {
 }
 
 // retryTold sets what customers heard last against what was taken from them.
-func retryTold(t results.Retry) []string {
+func retryTold(r results.Run) []string {
 	var lines []string
-	for _, told := range t.Told {
+	charged := wordsOf(r).Charged
+	for _, told := range r.Retry.Told {
 		var parts []string
 		for _, p := range []struct {
 			n    int
 			what string
-		}{{told.Taken.Once, "charged once"}, {told.Taken.MoreThanOnce, "charged more than once"}, {told.Taken.Never, "not charged"}} {
+		}{{told.Taken.Once, charged + " once"}, {told.Taken.MoreThanOnce, charged + " more than once"}, {told.Taken.Never, "not " + charged}} {
 			if p.n > 0 {
 				parts = append(parts, fmt.Sprintf("%s %s", thousands(int64(p.n)), p.what))
 			}
@@ -170,8 +169,11 @@ func aftermath(b *strings.Builder, runs []results.Run) {
 		orphans(b, r)
 		unrecorded(b, r)
 		if c := r.Retry.Reconciliation; c != nil {
-			fmt.Fprintf(b, "\n%s: reconciled in %s: %d recorded as captured, %d as declined, %d closed that the acquirer knew nothing of; again: %d changed\n",
-				r.Strategy, passes(c.Passes), c.Captured, c.Declined, c.Closed, c.AgainChanged)
+			fmt.Fprintf(b, "\n%s: reconciled in %s: %d recorded as captured, %d as declined, %d closed that the %s knew nothing of; again: %d changed\n",
+				r.Strategy, passes(c.Passes), c.Captured, c.Declined, c.Closed, wordsOf(r).Far, c.AgainChanged)
+			if c.CannotAsk > 0 {
+				fmt.Fprintf(b, "  %d left: there is no way to ask what became of them, so that they cannot be reconciled\n", c.CannotAsk)
+			}
 		}
 		stories(b, r)
 	}
@@ -189,17 +191,13 @@ func orphans(b *strings.Builder, r results.Run) {
 	if o == nil || len(o.Named) == 0 {
 		return
 	}
-	var taken int64
-	for _, n := range o.Named {
-		taken += n.TakenCents
-	}
 	fmt.Fprintf(b, "\n%s: left PROCESSANDO, with nobody working on it (%s):\n", r.Strategy, count(o.Before, "intent"))
 	for i, n := range o.Named {
 		if i == mostNamesShown {
 			fmt.Fprintf(b, "  … and %d more in the document\n", o.Before-i)
 			break
 		}
-		fmt.Fprintf(b, "  order %d, %s taken, key %s%s\n", n.OrderID, reais(n.TakenCents), n.Intent, settledText(n.Left, r))
+		fmt.Fprintf(b, "  order %d%s, key %s%s\n", n.OrderID, amount(r, n.TakenCents, " taken"), n.Intent, settledText(n.Left, r))
 	}
 }
 
@@ -208,13 +206,13 @@ func unrecorded(b *strings.Builder, r results.Run) {
 	if u == nil || len(u.Named) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s: money taken that no row says was taken, %s:\n", r.Strategy, reais(u.BeforeCents))
+	fmt.Fprintf(b, "\n%s: %s%s:\n", r.Strategy, wordsOf(r).Unwritten, amount(r, u.BeforeCents, ""))
 	for i, n := range u.Named {
 		if i == mostNamesShown {
 			fmt.Fprintf(b, "  … and %d more in the document\n", len(u.Named)-i)
 			break
 		}
-		fmt.Fprintf(b, "  order %d, %s, %s%s\n", n.OrderID, reais(n.Cents), strings.Join(n.Receipts, " "), settledText(n.Left, r))
+		fmt.Fprintf(b, "  order %d%s, %s%s\n", n.OrderID, amount(r, n.Cents, ""), strings.Join(n.Receipts, " "), settledText(n.Left, r))
 	}
 }
 
@@ -244,7 +242,7 @@ func stories(b *strings.Builder, r results.Run) {
 // againRetry is the command that makes the run once more.
 func againRetry(r results.Run) string {
 	s, t := r.Settings, r.Retry.Settings
-	words := []string{"idemlab retry --strategy=" + r.Strategy,
+	words := []string{"idemlab retry --strategy=" + r.Strategy + effectFlag(r),
 		fmt.Sprintf("--intents %d --clicks %d --concurrency %d --timeout %vms --retries %d", s.Intents, t.Clicks, t.Concurrency, t.TimeoutMS, t.Retries),
 		"--backoff " + t.Backoff, fmt.Sprintf("--retry-after-cap %vms", t.RetryAfterCapMS), "--key-policy " + t.KeyPolicy,
 		fmt.Sprintf("--instances %d --pool %d", s.Instances, s.Pool), "--isolation '" + r.Server.Isolation + "'", fmt.Sprintf("--seed %d", r.Seed)}

@@ -13,7 +13,7 @@ func notes(b *strings.Builder, runs []results.Run) {
 	held := false
 	for _, r := range runs {
 		if deduplicates(r) {
-			lines = append(lines, fmt.Sprintf("%s: this acquirer moves money once for each key. Not every one does.", r.Strategy))
+			lines = append(lines, fmt.Sprintf("%s: %s", r.Strategy, wordsOf(r).Dedup))
 		}
 		if r.Consume != nil {
 			lines = append(lines, consumeNotes(r)...)
@@ -92,7 +92,7 @@ func raced(r results.Run) (n int, what string) {
 	case r.Counts.IntentsCharged == nil || r.Counts.IntentsDoubleCharged > 0:
 		return 0, ""
 	}
-	return min(*r.Counts.IntentsCharged, r.Overlap.IntentsOverlapped), "0 double charges"
+	return min(*r.Counts.IntentsCharged, r.Overlap.IntentsOverlapped), "0 " + wordsOf(r).Duplicates
 }
 
 // unjudged names the kinds of anomaly that were found and that the strategy says nothing about.

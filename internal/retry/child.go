@@ -62,7 +62,10 @@ func (s setup) serve(ctx context.Context, t *talk, stderr io.Writer) (err error)
 			err = errors.Join(err, schema.Leave(context.WithoutCancel(ctx)))
 		}
 	}()
-	remote := acquirer.Dial(s.Acquirer, s.Pool)
+	remote, err := acquirer.At(s.Acquirer, s.Pool)
+	if err != nil {
+		return err
+	}
 	defer remote.Close()
 	conn := schema.Config()
 	conn.RuntimeParams["application_name"] = schema.Name() + " attempts"

@@ -28,6 +28,8 @@ type customer struct {
 	finalAt  time.Time
 	done     chan struct{} // closed when final is there
 	settled  bool          // the final answer came only at the end, with the faults off
+
+	unasked bool // its story says already that nobody can be asked; the reconciler's own
 }
 
 // attempt is one request as its client saw it.

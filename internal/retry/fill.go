@@ -34,7 +34,7 @@ func describe(srv *server.Server, o Options) results.Run {
 				AcquirerLatencyMS: results.MS(o.Acquirer.Latency.Mean()), AcquirerLatency: o.Acquirer.Latency.String(),
 				DeclineShare: o.Acquirer.DeclineShare, AcquirerDedup: o.Acquirer.Dedup,
 			},
-			LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool,
+			LeaseMS: results.MS(o.Lease), Instances: o.Instances, Pool: o.Pool, Effect: string(o.Effect),
 		},
 		Retry: &results.Retry{
 			Settings: results.RetrySettings{
@@ -101,6 +101,7 @@ func (r *runner) fill(run *results.Run) {
 	var rows, duplicateRows, orphans, withoutRecord int
 	for _, c := range came {
 		in := after.facts(c)
+		in.Effect = r.o.Effect
 		n := run.Counts
 		n.Intents++
 		n.Attempts += len(c.attempts)

@@ -2,6 +2,7 @@ package retry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,13 +16,15 @@ import (
 type settled struct {
 	orderID int64
 	receipt scenarios.Receipt
-	closed  bool // the acquirer knows nothing of it
+	closed  bool  // the acquirer knows nothing of it
+	left    error // nothing was done: why nobody can be asked
 	status  string
 }
 
 // reconcile goes over the table once: what has been PROCESSANDO for longer than the lease is asked about at the acquirer and finished
 // as its worker would have finished it. What the acquirer does not know is left, since it may be on its way; unless nothing can be
-// on its way any more, and then it is closed as refused. It charges nobody.
+// on its way any more, and then it is closed as refused. What cannot be asked about is left as well, for ever: nothing under way does not
+// mean that nothing has arrived. It charges nobody.
 func reconcile(ctx context.Context, conn *pgx.Conn, acq scenarios.Acquirer, lease time.Duration, nothingUnderWay bool) (changed []settled, err error) {
 	rows, err := conn.Query(ctx, `/* orphans */
 		SELECT id, idempotency_key, pedido_id
@@ -44,6 +47,10 @@ func reconcile(ctx context.Context, conn *pgx.Conn, acq scenarios.Acquirer, leas
 	}
 	for _, o := range orphans {
 		receipt, found, err := find(ctx, acq, o.ID, o.Key)
+		if errors.Is(err, scenarios.ErrCannotAsk) {
+			changed = append(changed, settled{orderID: o.OrderID, left: err})
+			continue
+		}
 		if err != nil {
 			return changed, fmt.Errorf("ask the acquirer about order %d: %w", o.OrderID, err)
 		}

@@ -1,6 +1,6 @@
 // Package retry is a client with a time-out and a retry policy against a strategy behind a path on which things go wrong. All of it is
 // real: the service is a process of its own that is killed with SIGKILL and replaced on the same tables, PostgreSQL is made to
-// crash, and the acquirer is reached over HTTP. Nothing is sent twice but by the policy.
+// crash, and the acquirer is reached over HTTP, or, where the effect is an e-mail, over SMTP. Nothing is sent twice but by the policy.
 //
 // What the customer was told last is set against what the acquirer took: a request that times out says nothing about the money.
 package retry
@@ -48,7 +48,8 @@ type Options struct {
 	Pool      int // connections of each
 	Isolation pgx.TxIsoLevel
 	Acquirer  acquirer.Options
-	Lease     time.Duration // of strategies that lease; 0 is each one's own
+	Effect    scenarios.Effect // what the service asks of it
+	Lease     time.Duration    // of strategies that lease; 0 is each one's own
 	Seed      uint64
 	Expect    check.Expectation
 	DDL       string
@@ -99,6 +100,7 @@ type runner struct {
 	srv    *server.Server
 	schema *server.Schema
 	acq    *acquirer.Acquirer
+	finder scenarios.Acquirer // the reconciler's: it asks at the door at which the service asks
 	plan   *fault.Plan
 	fleet  *fleet
 	fail   context.CancelCauseFunc
@@ -166,11 +168,17 @@ func (r *runner) measure(ctx context.Context) (err error) {
 	if err := r.setFaults(); err != nil {
 		return err
 	}
-	url, hangUp, err := r.acq.Listen(ctx)
+	url, hangUp, err := r.acq.ListenFor(ctx, r.o.Effect)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, hangUp()) }()
+	door, err := acquirer.At(url, 1)
+	if err != nil {
+		return err
+	}
+	defer door.Close()
+	r.finder = door.For("reconciler")
 
 	if err := r.come(ctx, url); err != nil {
 		return err

@@ -141,10 +141,13 @@ func (r *runner) reconcile(ctx context.Context, lease time.Duration, nothingUnde
 		return 0, err
 	}
 	defer server.CloseConn(ctx, conn)
-	all, err := reconcile(ctx, conn, r.acq.For("reconciler"), lease, nothingUnderWay)
+	all, err := reconcile(ctx, conn, r.finder, lease, nothingUnderWay)
 	r.reconciled.Passes++
+	unasked := 0
 	for _, s := range all {
 		switch {
+		case s.left != nil:
+			unasked++
 		case s.closed:
 			r.reconciled.Closed++
 		case s.receipt.Approved:
@@ -157,13 +160,20 @@ func (r *runner) reconcile(ctx context.Context, lease time.Duration, nothingUnde
 			continue
 		}
 		what := "the acquirer knows nothing of it, and nothing is under way: closed as " + s.status
-		if !s.closed {
+		switch {
+		case s.left != nil && !r.customers[n].unasked:
+			what, r.customers[n].unasked = "left: "+s.left.Error(), true
+		case s.left != nil:
+			continue // said before
+		case !s.closed:
 			what = "the acquirer has " + s.receipt.ID + ": recorded as " + s.status
 		}
 		r.customers[n].story.say("reconciler: %s", what)
 	}
+	r.reconciled.CannotAsk = unasked
+	changed = len(all) - unasked
 	if errors.Is(err, context.Canceled) {
-		return len(all), ctx.Err()
+		return changed, ctx.Err()
 	}
-	return len(all), err
+	return changed, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 // mostStories bounds how many intents are told of from the first tap to the end.
@@ -17,9 +18,10 @@ func (r *runner) stories(came []*customer, before, after *snapshot) []results.Re
 		worse int
 		why   string
 	}
+	w := r.o.Effect.Words()
 	var all []told
 	for _, c := range came {
-		if worse, why := bad(c, before, after); worse > 0 {
+		if worse, why := bad(c, before, after, w); worse > 0 {
 			all = append(all, told{c, worse, why})
 		}
 	}
@@ -33,25 +35,25 @@ func (r *runner) stories(came []*customer, before, after *snapshot) []results.Re
 			case e.Repeat:
 				what = "knows the key, and gives the receipt " + e.Receipt.ID + " again"
 			case e.Receipt.Approved:
-				what = fmt.Sprintf("captures %d.%02d, receipt %s", e.Charge.AmountCents/100, e.Charge.AmountCents%100, e.Receipt.ID)
+				what = w.Happens(e.Charge.AmountCents, e.Receipt.ID)
 			}
-			s.sayAt(e.At, "acquirer: %s", what)
+			s.sayAt(e.At, "%s: %s", w.Far, what)
 		}
-		lines := append(s.lines(), "at the end: "+ending(t.c, after))
+		lines := append(s.lines(), "at the end: "+ending(t.c, after, w))
 		list = append(list, results.RetryStory{Intent: t.c.of.Key, OrderID: t.c.of.OrderID, Why: t.why, Lines: lines})
 	}
 	return list
 }
 
 // bad ranks an intent by what befell it, and says so in words; 0 where nothing did.
-func bad(c *customer, before, after *snapshot) (worse int, why string) {
+func bad(c *customer, before, after *snapshot, w scenarios.Words) (worse int, why string) {
 	in := after.facts(c)
 	lost, _ := before.unrecorded(c)
 	switch {
 	case in.Captures > 1:
-		return 1_000_000 + 1000*in.Captures + len(c.attempts), fmt.Sprintf("charged %d times", in.Captures)
+		return 1_000_000 + 1000*in.Captures + len(c.attempts), fmt.Sprintf("%s %d times", w.Charged, in.Captures)
 	case lost > 0:
-		return 500_000 + len(c.attempts), "money was taken and nobody had written it down"
+		return 500_000 + len(c.attempts), w.Unknown
 	case c.final == nil:
 		return 400_000 + len(c.attempts), "no final answer"
 	case before.orphaned(c):
@@ -65,7 +67,7 @@ func bad(c *customer, before, after *snapshot) (worse int, why string) {
 }
 
 // ending is how it stands at the end: what the customer was told last, what was taken, what is written down.
-func ending(c *customer, after *snapshot) string {
+func ending(c *customer, after *snapshot, w scenarios.Words) string {
 	in := after.facts(c)
 	rows := "no row"
 	for i, row := range in.Rows {
@@ -75,5 +77,5 @@ func ending(c *customer, after *snapshot) string {
 		}
 		rows += ", " + row.Status
 	}
-	return fmt.Sprintf("the customer was told %s; taken %d.%02d; %s", c.told(), in.CapturedCents/100, in.CapturedCents%100, rows)
+	return fmt.Sprintf("the customer was told %s; %s; %s", c.told(), w.Came(in.Captures, in.CapturedCents), rows)
 }

@@ -42,7 +42,13 @@ func (r *runner) claims(hazard scenarios.Hazard, found []scenarios.Anomaly) (nev
 	drop := func(list []scenarios.Anomaly, gone ...scenarios.Anomaly) []scenarios.Anomaly {
 		return slices.DeleteFunc(list, func(a scenarios.Anomaly) bool { return slices.Contains(gone, a) })
 	}
-	if r.o.Reconcile && (hazard == scenarios.Crash || hazard == scenarios.LostReply) {
+	if r.o.Effect == scenarios.EMail && (hazard == scenarios.Crash || hazard == scenarios.LostReply) {
+		asks := len(never)
+		never = drop(never, scenarios.Orphan, scenarios.ChargedWithoutRecord) // it was claimed of an acquirer that can be asked
+		if r.o.Reconcile || len(never) < asks {
+			note = "nobody can be asked what became of an e-mail: its orphan cannot be reconciled, and is left"
+		}
+	} else if r.o.Reconcile && (hazard == scenarios.Crash || hazard == scenarios.LostReply) {
 		shows = drop(shows, scenarios.Orphan)
 		never = append(drop(never, scenarios.Orphan), scenarios.Orphan)
 		note = "the orphans that the strategy leaves are reconciled: none may be left"
@@ -103,7 +109,7 @@ func (r *runner) doubt(run results.Run) string {
 		return "no request was sent again: nothing shows what a second one would have done"
 	case r.missing() != "":
 		return r.missing() + " never struck: nothing shows what it would have done"
-	case r.o.Reconcile && d.Final.Never > 0:
+	case r.o.Reconcile && r.o.Effect != scenarios.EMail && d.Final.Never > 0:
 		return fmt.Sprintf("%d customers have no final answer, with the faults off and all orphans reconciled", d.Final.Never)
 	case d.Reconciliation != nil && d.Reconciliation.AgainChanged > 0:
 		return fmt.Sprintf("reconciling again changed %d rows", d.Reconciliation.AgainChanged)
