@@ -2,7 +2,9 @@ package acquirer
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -131,5 +133,26 @@ func TestACaptureIsSentOnce(t *testing.T) {
 		if (err == nil) != want || got.Approved != want || arrived.Load() != int64(i+1) {
 			t.Errorf("request %d: %v, %v; %d arrived", i+1, got, err, arrived.Load())
 		}
+	}
+}
+
+// An acquirer that is not there is no database that is not there: who runs strategies tells the two apart by the error's kind.
+func TestAnAcquirerThatIsDownIsNoLostServer(t *testing.T) {
+	a := New(Options{})
+	base, stop, err := a.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r := Dial(base, 1)
+	defer r.Close()
+	var network *net.OpError
+	if _, _, err := r.For("i").Find(t.Context(), "k"); err == nil || errors.As(err, &network) {
+		t.Errorf("Find: %v", err)
+	}
+	if _, err := r.For("i").Capture(t.Context(), charge("k")); !errors.Is(err, scenarios.ErrOutcomeUnknown) || errors.As(err, &network) {
+		t.Errorf("Capture: %v", err)
 	}
 }
