@@ -89,6 +89,9 @@ func (f *commonFlags) withAcquirer(a *app, command string) (common, error) {
 		return c, usagef("--strategy: %s is about money that moves at the acquirer, and %s belongs to the scenario %s, which has none",
 			command, s.Name, s.Scenario().Name)
 	}
+	if s, ok := elsewhere(c.strategies); ok {
+		return c, usagef("--strategy: %s works on the table %s, and %s keeps its charges in %s", command, s.Scenario().Tables[0], s.Name, s.Table)
+	}
 	return c, nil
 }
 

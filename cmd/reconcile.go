@@ -98,6 +98,9 @@ func (f *reconcileFlags) check(a *app) (err error) {
 	if err == nil && !f.whose.Scenario().Acquirer {
 		err = usagef("--strategy=%s: it belongs to the scenario %s, which has no acquirer to ask", f.strategy, f.whose.Scenario().Name)
 	}
+	if err == nil && f.whose.Table != "" {
+		err = usagef("--strategy=%s: reconcile goes over %s, and it keeps its charges in %s", f.strategy, f.whose.Scenario().Tables[0], f.whose.Table)
+	}
 	return err
 }
 
