@@ -13,7 +13,7 @@ type Fate string
 const (
 	Captured    Fate = "captured"    // the acquirer has the money: now recorded
 	Declined    Fate = "declined"    // the acquirer said no: now recorded
-	Closed      Fate = "closed"      // the acquirer knows nothing, and the deadline is over: now RECUSADA
+	Closed      Fate = "closed"      // the acquirer knows nothing, and nothing can be on its way any more: now RECUSADA
 	Unknown     Fate = "unknown"     // the acquirer knows nothing, yet: left
 	Unreachable Fate = "unreachable" // the acquirer did not answer: left
 	Changed     Fate = "changed"     // somebody else finished, holds or removed the row meanwhile: left

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"idemlab/internal/acquirer"
+	"idemlab/internal/recovery"
 	"idemlab/internal/server"
 	"idemlab/internal/tables"
 	"idemlab/scenarios"
@@ -141,29 +142,37 @@ func (r *runner) reconcile(ctx context.Context, lease time.Duration, nothingUnde
 		return 0, err
 	}
 	defer server.CloseConn(ctx, conn)
-	all, err := reconcile(ctx, conn, r.acq.For("reconciler"), lease, nothingUnderWay)
+	report, err := recovery.Reconcile(ctx, conn, r.acq.For("reconciler"), recovery.Options{
+		Lease: lease, NothingUnderWay: nothingUnderWay, FromOrder: firstOrder, AcquirerKey: r.o.Strategy.AcquirerKey,
+	})
 	r.reconciled.Passes++
-	for _, s := range all {
-		switch {
-		case s.closed:
-			r.reconciled.Closed++
-		case s.receipt.Approved:
-			r.reconciled.Captured++
-		default:
-			r.reconciled.Declined++
-		}
-		n := s.orderID - firstOrder
-		if n < 0 || n >= int64(len(r.customers)) {
-			continue
-		}
-		what := "the acquirer knows nothing of it, and nothing is under way: closed as " + s.status
-		if !s.closed {
-			what = "the acquirer has " + s.receipt.ID + ": recorded as " + s.status
-		}
-		r.customers[n].story.say("reconciler: %s", what)
+	for _, o := range report.Orphans {
+		r.tell(o)
 	}
 	if errors.Is(err, context.Canceled) {
-		return len(all), ctx.Err()
+		return report.Changed(), ctx.Err()
 	}
-	return len(all), err
+	return report.Changed(), err
+}
+
+// tell enters what became of an orphan into the counts and its customer's story. What was left was left: the next pass finds it again.
+func (r *runner) tell(o recovery.Orphan) {
+	var what string
+	status, _, _ := scenarios.Recorded(o.Receipt)
+	switch o.Fate {
+	case recovery.Closed:
+		r.reconciled.Closed++
+		what = "the acquirer knows nothing of it, and nothing is under way: closed as " + status
+	case recovery.Captured:
+		r.reconciled.Captured++
+		what = "the acquirer has " + o.Receipt.ID + ": recorded as " + status
+	case recovery.Declined:
+		r.reconciled.Declined++
+		what = "the acquirer has " + o.Receipt.ID + ": recorded as " + status
+	default:
+		return
+	}
+	if n := o.OrderID - firstOrder; n >= 0 && n < int64(len(r.customers)) {
+		r.customers[n].story.say("reconciler: %s", what)
+	}
 }
