@@ -38,6 +38,10 @@ type Strategy struct {
 	// Table is where the strategy keeps its charges, where that is not the scenario's first: what works on that one has no part in it.
 	Table string
 
+	// Installments says that the strategy tells an order's charges apart by Request.Installment, and refuses a key that was used for
+	// another one. The others do not look at it: to them the key says everything.
+	Installments bool
+
 	// AcquirerKey is the key under which the acquirer knows a row's charge, of the row's id and idempotency_key: what to ask for
 	// where nobody is left who made the request. Nil where it is the idempotency_key.
 	AcquirerKey func(id int64, key string) string
