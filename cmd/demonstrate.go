@@ -23,7 +23,7 @@ type demonstration struct {
 
 // demonstrate plays one after another on one server, behind one control, and puts out one document, also where it ends early.
 func (a *app) demonstrate(ctx context.Context, engine string, s serverFlags, out outputFlags, c common, list []demonstration) error {
-	if err := out.prepare(); err != nil {
+	if err := out.prepare(list[0].strategy.Scenario()); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

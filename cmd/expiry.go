@@ -72,6 +72,7 @@ idemlab explore --beside purger shows every order of a purge and two attempts.`,
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "expiry")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("purge", cobra.FixedCompletions(purgeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c

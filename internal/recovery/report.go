@@ -3,6 +3,7 @@ package recovery
 import (
 	"time"
 
+	"idemlab/results"
 	"idemlab/scenarios"
 )
 
@@ -57,6 +58,18 @@ func (r Report) Count(f Fate) (n int, cents int64) {
 		}
 	}
 	return n, cents
+}
+
+// Left is what the pass left as it was, or would have left.
+func (r Report) Left() results.Left {
+	var l results.Left
+	for _, o := range r.Orphans {
+		if o.Fate.Left() {
+			l.Orphans++
+			l.Cents += o.AmountCents
+		}
+	}
+	return l
 }
 
 // Changed is how many rows were written.
