@@ -48,6 +48,8 @@ func TestReconcileTheTablesOfAService(t *testing.T) {
 		t.Errorf("%+v, %s", p, d.Verdict)
 	}
 	says(t, reconcile(4), "1 orphan, R$ 250.00; 0 rows written", "left: the acquirer knows nothing of it", "left: may still arrive")
+	says(t, reconcile(1, "--fail-on", "recovery.left.cents>10000", "--fail-on", "recovery.left.orphans>1"),
+		"gate recovery.left.cents>10000 failed: 25000 > 10000", "gate recovery.left.orphans>1 passed: 1")
 	says(t, reconcile(0, "--deadline", "1ms"), "closed: a retry is told 402", "1 row written", "verdict: held, as expected")
 	says(t, reconcile(0), "0 orphans, R$ 0.00; 0 rows written")
 	if n := len(acq.Ledger()); n != 1 {

@@ -57,7 +57,9 @@ ALTER TABLE cobranca
     -- A recovery point: how far the charge has got. INICIADA, COBRADA, RESPONDIDA.
     ADD COLUMN fase      text,
     -- The acquirer's number for it, kept from the moment at which it is known.
-    ADD COLUMN captura   text;
+    ADD COLUMN captura   text,
+    -- Whose charge it is, where several tenants share the service. The constraint above knows nothing of it.
+    ADD COLUMN inquilino bigint NOT NULL DEFAULT 0;
 
 -- What was paid for: a row for each business event, however many keys it was asked for under. A key has a lifetime, and its row goes
 -- with it; this row stays, so that a retry which comes later than that is still known.
@@ -72,6 +74,29 @@ CREATE TABLE pagamento (
     valor_centavos  bigint NOT NULL,
 
     CONSTRAINT pk_pagamento PRIMARY KEY (pedido_id, parcela)
+);
+
+-- The scenario two-tenants: charges of several tenants (inquilinos), who make their keys without knowing of each other.
+CREATE TABLE cobranca_inquilino (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+
+    -- Whose key it is. Not what the client sends, but who the client is.
+    -- NOT NULL is part of the guarantee: NULL is distinct from NULL, and without a tenant the constraint below would refuse nothing.
+    inquilino       bigint NOT NULL,
+
+    -- As in cobranca: by tenant, order and amount are another wish under a used key, and by another tenant they are a wish of its own.
+    idempotency_key text   NOT NULL,
+    pedido_id       bigint NOT NULL,
+    valor_centavos  bigint NOT NULL,
+    status          text   NOT NULL,
+    resposta_http   int,
+    resposta_corpo  jsonb,
+
+    criada_em       timestamptz NOT NULL DEFAULT now(),
+
+    -- A key is unique within something, and the constraint says what. Unique by itself means within the whole table, which is one
+    -- tenant's guess at what no other tenant will ever send.
+    CONSTRAINT uq_cobranca_inquilino_idempotency_key UNIQUE (inquilino, idempotency_key)
 );
 
 -- The scenario debit: article 1, section 4, "A decisão depende do valor lido". Balance here, stock elsewhere: whatever is read,

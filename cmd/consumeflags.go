@@ -95,6 +95,9 @@ func (f *consumeFlags) options(a *app) ([]consume.Options, error) {
 		return nil, usagef("--strategy: consume counts what the acquirer is told, and %s belongs to the scenario %s, which has none: say idemlab race --strategy=%s",
 			s.Name, s.Scenario().Name, s.Name)
 	}
+	if s, ok := elsewhere(c.strategies); ok {
+		return nil, usagef("--strategy: consume looks for orphans in %s, and %s keeps its charges in %s", s.Scenario().Tables[0], s.Name, s.Table)
+	}
 	child, err := instanceArgs(consumeInstance)
 	if err != nil {
 		return nil, err
@@ -123,6 +126,16 @@ func (f *consumeFlags) options(a *app) ([]consume.Options, error) {
 func notCharging(list []scenarios.Strategy) (scenarios.Strategy, bool) {
 	for _, s := range list {
 		if !s.Scenario().Acquirer {
+			return s, true
+		}
+	}
+	return scenarios.Strategy{}, false
+}
+
+// elsewhere returns the first strategy whose charges are not where jobs look for them.
+func elsewhere(list []scenarios.Strategy) (scenarios.Strategy, bool) {
+	for _, s := range list {
+		if s.Table != "" {
 			return s, true
 		}
 	}

@@ -23,7 +23,7 @@ type demonstration struct {
 
 // demonstrate plays one after another on one server, behind one control, and puts out one document, also where it ends early.
 func (a *app) demonstrate(ctx context.Context, engine string, s serverFlags, out outputFlags, c common, list []demonstration) error {
-	if err := out.prepare(); err != nil {
+	if err := out.prepare(list[0].strategy.Scenario()); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)
@@ -88,6 +88,9 @@ func (f *commonFlags) withAcquirer(a *app, command string) (common, error) {
 	if s := c.strategies[0]; !s.Scenario().Acquirer {
 		return c, usagef("--strategy: %s is about money that moves at the acquirer, and %s belongs to the scenario %s, which has none",
 			command, s.Name, s.Scenario().Name)
+	}
+	if s, ok := elsewhere(c.strategies); ok {
+		return c, usagef("--strategy: %s works on the table %s, and %s keeps its charges in %s", command, s.Scenario().Tables[0], s.Name, s.Table)
 	}
 	return c, nil
 }

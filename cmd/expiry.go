@@ -72,6 +72,7 @@ idemlab explore --beside purger shows every order of a purge and two attempts.`,
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "expiry")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("purge", cobra.FixedCompletions(purgeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -110,6 +111,9 @@ func (f *expiryFlags) demonstrations(a *app) ([]demonstration, common, error) {
 		return nil, common{}, usagef("--retry-after %v is too near to --key-lifetime %v: say at least a minute less, or more", f.retryAfter, f.lifetime)
 	case !slices.Contains(purgeNames(), f.purge):
 		return nil, common{}, usagef("--purge=%s: say finished, everything or nothing", f.purge)
+	case f.answered == 0 && f.purge == string(expiry.Finished) && f.lifetime < f.retryAfter:
+		// What is left is PROCESSANDO, which this purger spares: no key would have had its time, and nothing could be concluded.
+		return nil, common{}, usagef("--intents 0: with --purge %s nothing would be purged; say 1 or more, or --purge everything", f.purge)
 	case f.declines < 0 || f.declines > 1 || f.declines != f.declines:
 		return nil, common{}, usagef("--decline-share %v: say a share from 0 to 1", f.declines)
 	}

@@ -137,7 +137,7 @@ func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int
 		return nil, err
 	}
 	l := &results.Likely{Attempts: c.Options.Sessions, Intents: run.Counts.Intents}
-	if c.Scenario.Acquirer {
+	if c.Scenario.Acquirer && c.Scenario.Harm == "" {
 		l.DoubleCharged = &run.Counts.IntentsDoubleCharged
 		return l, nil
 	}

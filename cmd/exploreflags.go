@@ -102,6 +102,9 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 	if s := c.strategies[0].Scenario(); len(f.beside) > 0 && !s.Acquirer {
 		return nil, usagef("--beside: its jobs work on charges, and %s belongs to the scenario %s, which has none", c.strategies[0].Name, s.Name)
 	}
+	if s, ok := elsewhere(c.strategies); ok && len(f.beside) > 0 {
+		return nil, usagef("--beside: its jobs work on the table %s, and %s keeps its charges in %s", s.Scenario().Tables[0], s.Name, s.Table)
+	}
 	var cases []explore.Case
 	for _, s := range c.strategies {
 		o.Strategy = s

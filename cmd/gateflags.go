@@ -93,7 +93,7 @@ func (f *gateFlags) kinds(of []scenarios.Scenario) []gate.Kind {
 }
 
 func kindOf(engine string, s scenarios.Scenario) gate.Kind {
-	k := gate.Kind{Engine: engine, Acquirer: s.Acquirer, Followups: s.Followups, Measures: s.Measure != nil}
+	k := gate.Kind{Engine: engine, Acquirer: s.Acquirer, Followups: s.Followups, Measures: s.Measure != nil, Harm: s.Harm != ""}
 	for _, a := range s.Answers {
 		k.Answers = append(k.Answers, string(a))
 	}

@@ -19,6 +19,7 @@ type listenFlags struct {
 	addr     string
 	grace    time.Duration
 	untilEOF bool
+	leaves   string // what a second Ctrl-C, which kills, leaves behind; mostly nothing
 }
 
 func (f *listenFlags) add(c *cobra.Command, addr string) {
@@ -60,7 +61,14 @@ func (a *app) serveHTTP(ctx context.Context, f listenFlags, l net.Listener, h ht
 	if _, err := fmt.Fprintln(a.stdout, web.URL(l)); err != nil {
 		return errors.Join(fmt.Errorf("say the address: %w", err), l.Close())
 	}
-	err := web.Server{Handler: h, Grace: f.grace, Cut: cut, Log: a.stderr}.Run(ctx, l)
+	draining := func(requests int64) {
+		text := fmt.Sprintf("ending: requests in flight: %d, and they get %v (--grace); a second Ctrl-C kills at once", requests, f.grace)
+		if f.leaves != "" {
+			text += ", and leaves " + f.leaves
+		}
+		a.say("%s", text)
+	}
+	err := web.Server{Handler: h, Grace: f.grace, Cut: cut, Draining: draining, Log: a.stderr}.Run(ctx, l)
 	var off *web.CutError
 	if errors.As(err, &off) {
 		return coded{exitInterrupted, fmt.Errorf("%w: their clients know nothing; --grace gives them longer", off)}

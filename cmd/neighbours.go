@@ -14,6 +14,7 @@ import (
 	"idemlab/internal/neighbours"
 	"idemlab/internal/server"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 // neighboursFlags are the flags of neighbours as typed.
@@ -49,6 +50,7 @@ tenant (NULL is distinct from NULL, unless told otherwise); and the same charge 
 	fl.StringVar(&f.expect, "expect", string(check.ExpectClaim), "what exit code 0 means: claim (what is known of each), held or violated")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "neighbours")
 	for name, values := range map[string][]string{"constraint": constraintNames(), "expect": expectations()} {
 		// The only error is a flag that does not exist, which the first test run would show.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -86,7 +88,7 @@ func (f *neighboursFlags) check() (chosen []neighbours.Constraint, err error) {
 }
 
 func (a *app) runNeighbours(ctx context.Context, f neighboursFlags, chosen []neighbours.Constraint) error {
-	if err := f.output.prepare(); err != nil {
+	if err := f.output.prepare(scenarios.ChargeOnce); err != nil {
 		return err
 	}
 	ctx, release := untilParentDies(ctx)

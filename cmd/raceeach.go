@@ -94,5 +94,5 @@ func (a *app) kept(j job, schema string) {
 	if j.x != "" {
 		of = " of " + j.what
 	}
-	a.say("kept%s: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", of, schema, j.race.Scenario.Tables[0], schema)
+	a.say("kept%s: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", of, schema, j.race.Scenario.TableOf(j.race.Strategy), schema)
 }

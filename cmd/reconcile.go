@@ -67,6 +67,7 @@ The exit code is 0 where nothing is left, 4 where something is. idemlab recover 
 	fl.BoolVar(&f.dryRun, "dry-run", false, "ask, and write nothing")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "reconcile")
 	// The only error is a flag that does not exist, which the first test run would show.
 	_ = c.RegisterFlagCompletionFunc("strategy", cobra.FixedCompletions(strategyNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -100,6 +101,9 @@ func (f *reconcileFlags) check(a *app) (err error) {
 	f.whose, err = strategyOf(f.strategy)
 	if err == nil && !f.whose.Scenario().Acquirer {
 		err = usagef("--strategy=%s: it belongs to the scenario %s, which has no acquirer to ask", f.strategy, f.whose.Scenario().Name)
+	}
+	if err == nil && f.whose.Table != "" {
+		err = usagef("--strategy=%s: reconcile goes over %s, and it keeps its charges in %s", f.strategy, f.whose.Scenario().Tables[0], f.whose.Table)
 	}
 	return err
 }
@@ -148,6 +152,8 @@ func (a *app) reconcileOnce(ctx context.Context, f reconcileFlags) (run results.
 	})
 	run.DurationMS = results.MS(time.Since(run.StartedAt))
 	run.Recovery.Passes = append(run.Recovery.Passes, report.Document("only"))
+	left := report.Left()
+	run.Recovery.Left = &left
 	run.Verdict, run.Reason = settled(report)
 	if run.Verdict == results.Held {
 		run.ExitCode = exitHeld

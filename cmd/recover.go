@@ -85,6 +85,7 @@ func (f *recoverFlags) add(c *cobra.Command) {
 	fl.BoolVar(&f.keep, "keep", false, "keep the tables afterwards, on a server of yours")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "recover")
 	for name, values := range map[string][]string{"befalls": befallsNames(), "reconciler": reconcilerNames()} {
 		// The only error is a flag that does not exist, which the first test run would show.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

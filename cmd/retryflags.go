@@ -103,6 +103,10 @@ func (f *retryFlags) options(a *app) ([]retry.Options, error) {
 	case !slices.Contains(keyPolicies(), f.keyPolicy):
 		return nil, usagef("--key-policy=%s: say %s", f.keyPolicy, strings.Join(keyPolicies(), ", "))
 	}
+	if f.once() && !f.reconcile && len(f.faults) == 0 {
+		return nil, usagef("--retries 0 with one tap sends one request for each intent, and nothing goes wrong: there is nothing to be seen; " +
+			"say --clicks 2, or 1 or more --retries, or a --fault")
+	}
 	if err := f.world.check(); err != nil {
 		return nil, err
 	}
@@ -137,7 +141,21 @@ func (f *retryFlags) options(a *app) ([]retry.Options, error) {
 			Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep, Child: child,
 		})
 	}
+	if f.once() {
+		a.say("warning: --retries 0 with one tap: %s", f.undecided())
+	}
 	return all, nil
+}
+
+// once says that each customer sends one request, and no other while the run goes on.
+func (f *retryFlags) once() bool { return f.retries == 0 && f.clicks == 1 }
+
+// undecided says what a run of one request for each intent cannot show. What a fault leaves of one request is worth seeing all the same.
+func (f *retryFlags) undecided() string {
+	if f.reconcile {
+		return "only customers without a final answer come back, at the end; if all have one, nothing shows what a second request would have done"
+	}
+	return "what the faults leave is shown, and nothing shows what a second request would have done: a claim that it does no harm stays undecided"
 }
 
 // faultsOf reads the faults for a strategy, whose steps they may name.

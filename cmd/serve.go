@@ -33,8 +33,11 @@ IETF draft for that header. Point curl, a load tester or your own client at it.
   201, 402  the first answer; stored, and told again to every retry, byte for byte, with Idempotent-Replayed: true
   400       the key is missing or not valid, or the body is no charge
   409       a request with this key is being worked on: come back after Retry-After
-  422       the key belongs to another order or amount
+  422       the key belongs to another order or amount, or, in business-event, to another instalment
   5xx       the strategy answered with an error, the database or the acquirer did not answer
+
+The body names pedido_id and valor_centavos, and may name parcela: which of the order's charges it is, from 1, which is what a body
+without it means. Only business-event looks at it; to the other strategies another instalment is another key.
 
 GET /healthz says whether PostgreSQL answers, and which tables these are. The acquirer is inside, and GET /ledger shows what it was told;
 with --acquirer it is a process of its own (idemlab acquirer), also one that takes e-mails in the place of captures. Its ledger counts by the key, or by the header X-Idemlab-Intent where a
@@ -94,14 +97,31 @@ func (a *app) runServe(ctx context.Context, f serveFlags, o serveOptions) (err e
 		return err
 	}
 	defer svc.Close()
+	if o.tables == "" { // those of another service may be at work
+		if err := tables.ForgetWarmUp(ctx, schema); err != nil {
+			return err
+		}
+	}
 	a.say("tables: %s", schema.Name())
 	a.say("%s", o.hints(srv, schema))
+	f.listen.leaves = leftByKill(srv, schema, f.keep || o.tables != "")
 	err = a.serveHTTP(ctx, f.listen, l, world.beside(svc.Handler()), svc.CutOff)
 	a.say("answered: %s", countsInWords(svc.Answered()))
 	if world.inside != nil {
 		a.sayTold(world.inside, scenarios.Money)
 	}
 	return err
+}
+
+// leftByKill is what is still there after a second Ctrl-C. After that nobody is left to say so.
+func leftByKill(srv *server.Server, schema *server.Schema, others bool) string {
+	switch {
+	case srv.Info().Embedded:
+		return "" // the server goes with the process, however that ends
+	case others:
+		return "the tables, " + schema.Name() // they are kept, or another service's
+	}
+	return fmt.Sprintf("the tables, %s, which the next run of idemlab on that server drops", schema.Name())
 }
 
 // hints say how to look at the tables, and how another service gets at them, where one can.
@@ -199,7 +219,7 @@ func (w world) beside(h http.Handler) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", h)
-	mux.HandleFunc("GET /ledger", w.inside.ServeLedger)
+	mux.HandleFunc("/ledger", service.OnlyGet(w.inside.ServeLedger)) // with a method in the pattern, others would find nothing here
 	return mux
 }
 

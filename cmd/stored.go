@@ -62,6 +62,7 @@ And in a column of what type an answer comes back to the byte.`,
 	fl.Uint64Var(&f.common.seed, "seed", 1, "seed of everything that is left to chance")
 	f.server.add(c)
 	f.output.add(c)
+	f.output.gates.add(c, "stored")
 	for name, values := range map[string][]string{"store-errors": policyNames(), "isolation": isolationNames(), "expect": expectations()} {
 		// The only error is a flag that does not exist, which the first test run would show.
 		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

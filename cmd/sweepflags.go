@@ -126,11 +126,13 @@ func (f *sweepFlags) layOut(a *app, p *plan, rows []setting) error {
 
 // measures says what is counted in each cell, by the scenario.
 func (p *plan) measures(o race.Options) error {
-	p.measure = results.IntentsDoubleCharged
+	p.measure = results.IntentsViolated
+	if o.Scenario.Acquirer && o.Scenario.Harm == "" {
+		p.measure = results.IntentsDoubleCharged
+	}
 	if o.Scenario.Acquirer {
 		return nil
 	}
-	p.measure = results.IntentsViolated
 	if p.x.name == "acquirer-latency" || p.y != nil && p.y.name == "acquirer-latency" {
 		return usagef("acquirer-latency: nobody calls an acquirer in the scenario %s; vary something else", o.Scenario.Name)
 	}

@@ -95,8 +95,9 @@ type Turn struct {
 	WaitsFor []string `json:"waits_for,omitempty"`
 	Woke     []Woken  `json:"woke,omitempty"`
 	Answers  []Told   `json:"answers,omitempty"`
-	Captures int      `json:"captures"`        // by the acquirer, so far
-	Table    []string `json:"table,omitempty"` // committed rows, seen from outside after the turn: "#1 PROCESSANDO"
+	Captures int      `json:"captures"`         // by the acquirer, so far
+	Wishes   int      `json:"wishes,omitempty"` // how many were charged so far, where more than one: captures beyond them are too many
+	Table    []string `json:"table,omitempty"`  // committed rows, seen from outside after the turn: "#1 PROCESSANDO"
 }
 
 // Woken is a waiting step that came back because of a turn.

@@ -4,6 +4,7 @@ package results
 type Neighbours struct {
 	Constraint string      `json:"constraint"` // as SQL
 	Pairs      []Neighbour `json:"pairs"`
+	Wrong      *int        `json:"wrong,omitempty"` // pairs that were not taken for what they are; absent where not all were asked
 }
 
 // Neighbour is two requests, one after the other, and what the second was taken for.

@@ -4,9 +4,17 @@ package results
 type Recovery struct {
 	Settings RecoverySettings `json:"settings"`
 	Passes   []RecoveryPass   `json:"passes"` // of the reconciler
+	// Left is what the last pass left as it was, or would have: orphans of which nobody knows the end. Absent without a pass.
+	Left *Left `json:"left,omitempty"`
 	// Stages and Groups are of a demonstration, where the ledger is known and it is known what befell whom.
 	Stages []Stage         `json:"stages,omitempty"`
 	Groups []RecoveryGroup `json:"groups,omitempty"`
+}
+
+// Left is orphans, and what they are worth.
+type Left struct {
+	Orphans int   `json:"orphans"`
+	Cents   int64 `json:"cents"`
 }
 
 // RecoverySettings is how it was asked for.

@@ -1,7 +1,7 @@
 package scenarios
 
 // Scenarios returns every scenario, the articles' own first.
-func Scenarios() []Scenario { return []Scenario{ChargeOnce, TwoDoors, Debit, Resource} }
+func Scenarios() []Scenario { return []Scenario{ChargeOnce, TwoDoors, TwoTenants, Debit, Resource} }
 
 // All returns every strategy, scenario by scenario.
 func All() []Strategy {
@@ -92,6 +92,16 @@ func twoDoorsStrategies() []Strategy {
 		KeyPerDoor,
 		EventKey,
 		OrderState,
+	}
+}
+
+// twoTenantsStrategies are the key alone, without and with a look at whose it is, and the two ways to make it each tenant's own.
+func twoTenantsStrategies() []Strategy {
+	return []Strategy{
+		KeyForAllTenants,
+		TenantCompared,
+		KeyPerTenant,
+		TenantInKey,
 	}
 }
 

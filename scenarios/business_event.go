@@ -37,8 +37,9 @@ same order, or two requests could each hold what the other waits for (SQLSTATE 4
 		Claim{Crash, nil, Orphan},
 		Claim{LostReply, nil, Orphan},
 	),
-	Needs: []string{KeyConstraint},
-	New:   func(Env) Handler { return businessEvent },
+	Needs:        []string{KeyConstraint},
+	Installments: true,
+	New:          func(Env) Handler { return businessEvent },
 }
 
 func businessEvent(ctx context.Context, db DB, acq Acquirer, req Request) (Response, error) {
@@ -47,11 +48,19 @@ func businessEvent(ctx context.Context, db DB, acq Acquirer, req Request) (Respo
 		return Response{}, err
 	}
 	if !mine {
-		known, err := repeat(db.QueryRow(ctx, `/* read */
-			SELECT status, pedido_id, valor_centavos, resposta_http, resposta_corpo::text
-			  FROM cobranca
+		var same bool
+		known, err := repeat(andFirst(db.QueryRow(ctx, `/* read */
+			SELECT EXISTS (SELECT FROM pagamento p
+			                WHERE p.pedido_id = c.pedido_id
+			                  AND p.parcela = $2
+			                  AND p.idempotency_key = c.idempotency_key),
+			       status, pedido_id, valor_centavos, resposta_http, resposta_corpo::text
+			  FROM cobranca c
 			 WHERE idempotency_key = $1`,
-			req.Key), req)
+			req.Key, req.Installment), &same), req)
+		if err == nil && !same {
+			return Response{Mismatched, 422, `{"title": "Idempotency-Key is already used"}`}, nil // for another charge of the order
+		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return known, err
 		}

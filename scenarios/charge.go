@@ -12,7 +12,7 @@ var ChargeOnce = Scenario{
 	Tables:     []string{"cobranca"},
 	Rows: `
 		SELECT id, idempotency_key, pedido_id, valor_centavos, status,
-		       coalesce(resposta_http, 0), coalesce(resposta_corpo::text, '')
+		       coalesce(resposta_http, 0), coalesce(resposta_corpo::text, ''), 0::bigint
 		  FROM cobranca
 		 WHERE id > $1
 		   AND pedido_id >= $2

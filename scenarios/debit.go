@@ -15,11 +15,11 @@ var Debit = Scenario{
 	Control:    ReadThenWrite,
 	Tables:     []string{"conta", "lancamento"},
 	Rows: `
-		SELECT 0::bigint, '', id, saldo_centavos, to_char(saldo_centavos / 100.0, 'FM999999990.00'), 0, ''
+		SELECT 0::bigint, '', id, saldo_centavos, to_char(saldo_centavos / 100.0, 'FM999999990.00'), 0, '', 0::bigint
 		  FROM conta
 		 WHERE id >= $2
 		UNION ALL
-		SELECT id, idempotency_key, conta_id, valor_centavos, 'débito', 0, ''
+		SELECT id, idempotency_key, conta_id, valor_centavos, 'débito', 0, '', 0::bigint
 		  FROM lancamento
 		 WHERE id > $1
 		   AND conta_id >= $2

@@ -11,6 +11,8 @@ type Attempt struct {
 	Followup bool
 	// OtherAmount says that the attempt was sent with another amount than the intent's: it must be Mismatched.
 	OtherAmount bool
+	// Tenant is whose customer asked, by the request.
+	Tenant int64
 }
 
 // Row is one row that attempts left, or changed, in the form that all scenarios share: the columns of Scenario.Rows, in this
@@ -23,6 +25,7 @@ type Row struct {
 	Status      string // what a reader should see of the row, in a word or two
 	HTTP        int    // of the stored answer; 0 where there is none
 	Body        string // of the stored answer; empty where there is none
+	Tenant      int64  // whose it is; 0 where there is but one
 }
 
 // Intent is everything known of one intent after its last attempt has ended.
@@ -39,8 +42,39 @@ type Intent struct {
 	Effect Effect
 	// From the acquirer's ledger: requests that arrived, and what came of them. Captures moved money, declines did not.
 	Requests, Captures, Declines int
+	// Tenants is the same by tenant, as the acquirer was told whose money to move. Nil where there is but the request's own.
+	Tenants map[int64]Told
 	// Other is another charge of the same order, under a key of its own, made when the first was over. Nil where none was.
 	Other *Other
+}
+
+// Told is what the acquirer's ledger says of one tenant's part in an intent.
+type Told struct {
+	Requests, Captures, Declines int
+	CapturedCents                int64
+}
+
+// Wishes is how many of the intent's wishes money moved for: one for each tenant who was charged.
+func (in Intent) Wishes() (n int) {
+	if in.Tenants == nil {
+		return min(in.Captures, 1)
+	}
+	for _, t := range in.Tenants {
+		n += min(t.Captures, 1)
+	}
+	return n
+}
+
+// TooMany is how many captures were beyond the first of a wish.
+func (in Intent) TooMany() int { return in.Captures - in.Wishes() }
+
+// RowsTooMany is how many rows there are beyond the first of a wish.
+func (in Intent) RowsTooMany() int {
+	of := map[int64]bool{}
+	for _, r := range in.Rows {
+		of[r.Tenant] = true
+	}
+	return len(in.Rows) - len(of)
 }
 
 // Other is what became of the order's other charge.

@@ -12,7 +12,7 @@ var Resource = Scenario{
 	Tables:     []string{"recurso"},
 	Answers:    []Answer{Done, NotFound, Failed},
 	Rows: `
-		SELECT id, '', pedido_id, 0::bigint, 'recurso', 0, nome
+		SELECT id, '', pedido_id, 0::bigint, 'recurso', 0, nome, 0::bigint
 		  FROM recurso
 		 WHERE id > $1
 		   AND pedido_id >= $2

@@ -11,6 +11,9 @@ type Scenario struct {
 	Strategies func() []Strategy
 	// Control is the strategy that must be caught on a server before any other is believed to hold there.
 	Control Strategy
+	// Harm is what the control must be caught at. Empty: at a double charge where money moves at the acquirer, elsewhere at the worst
+	// that there is.
+	Harm Anomaly
 
 	// Tables are those that a schema must make, the one to look at first in front.
 	Tables []string
@@ -69,6 +72,14 @@ func (s Strategy) Scenario() Scenario {
 		}
 	}
 	return all[0]
+}
+
+// TableOf is where a strategy of the scenario keeps what it works on.
+func (c Scenario) TableOf(s Strategy) string {
+	if s.Table != "" {
+		return s.Table
+	}
+	return c.Tables[0]
 }
 
 // theSame makes every request of an intent a repetition.

@@ -35,6 +35,13 @@ type Strategy struct {
 	// the result says so.
 	WantsDedup bool
 
+	// Table is where the strategy keeps its charges, where that is not the scenario's first: what works on that one has no part in it.
+	Table string
+
+	// Installments says that the strategy tells an order's charges apart by Request.Installment, and refuses a key that was used for
+	// another one. The others do not look at it: to them the key says everything.
+	Installments bool
+
 	// AcquirerKey is the key under which the acquirer knows a row's charge, of the row's id and idempotency_key: what to ask for
 	// where nobody is left who made the request. Nil where it is the idempotency_key.
 	AcquirerKey func(id int64, key string) string
@@ -74,6 +81,9 @@ type Request struct {
 	// Installment says which of the order's charges this is, by the shop's own count: 0 for the first or only one. Whoever asks for the
 	// same charge says the same number, whatever key they have; a new try after a refusal is another charge, with another number.
 	Installment int
+	// Tenant is whose customer asks, where several share the service: 0 for the first or only one. Two tenants know nothing of each other,
+	// and neither of the other's keys and orders.
+	Tenant int64
 }
 
 // Response is what the client is told. First answer and replay carry what the database stored, not what was written to it.
@@ -111,6 +121,7 @@ type Charge struct {
 	OrderID     int64
 	AmountCents int64
 	Installment int
+	Tenant      int64
 }
 
 // Receipt is the acquirer's word on one charge.

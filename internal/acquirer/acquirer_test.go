@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
@@ -227,5 +229,47 @@ func TestReceiptID(t *testing.T) {
 		if got, want := receiptID(n), fmt.Sprintf("cap-%06d", n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
+	}
+}
+
+// Whose money moved is in the ledger, over the wire and in the file, and is added up where there are several.
+func TestTenantsAreToldApart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	a, _, err := Open(Options{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, stop, err := a.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Dial(base, 1)
+	for _, tenant := range []int64{1, 0, 1} {
+		if _, err := r.For("shared").Capture(t.Context(), scenarios.Charge{Key: "k", AmountCents: 5, Tenant: tenant}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.For("alone").Capture(t.Context(), scenarios.Charge{Key: "k2", AmountCents: 5}); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	stop()
+	want := map[string]map[int64]scenarios.Told{"shared": {
+		0: {Requests: 1, Captures: 1, CapturedCents: 5},
+		1: {Requests: 2, Captures: 2, CapturedCents: 10},
+	}}
+	if got := a.Tenants(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := Open(Options{}, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if got := b.Tenants(); !reflect.DeepEqual(got, want) {
+		t.Errorf("from the file: %v", got)
 	}
 }

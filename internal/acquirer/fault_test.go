@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -192,5 +193,32 @@ func TestStrikesAreTold(t *testing.T) {
 	}
 	if want := []string{"a 0", "b 1"}; !slices.Equal(told, want) {
 		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// Whatever a charge has, the ledger has it as well, by whichever door it came. A field that a door forgets shows here.
+func TestNoDoorLosesPartOfACharge(t *testing.T) {
+	var c scenarios.Charge
+	v := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString("a key")
+		case reflect.Int, reflect.Int64:
+			f.SetInt(int64(i) + 2)
+		default:
+			t.Fatalf("%s is a %s, which this test cannot fill", v.Type().Field(i).Name, f.Kind())
+		}
+	}
+	a := New(Options{})
+	for door, of := range doors(t, a) {
+		if _, err := of(door).Capture(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range a.Ledger() {
+		if e.Charge != c {
+			t.Errorf("%s: %+v, want %+v", e.Intent, e.Charge, c)
+		}
 	}
 }

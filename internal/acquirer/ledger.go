@@ -49,6 +49,28 @@ func (a *Acquirer) Counts() map[string]Count {
 	return counts
 }
 
+// Tenants adds the ledger up by intent and tenant, for the intents in which the acquirer was told of a tenant at all.
+func (a *Acquirer) Tenants() map[string]map[int64]scenarios.Told {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := map[string]map[int64]scenarios.Told{}
+	for intent, entries := range a.intents {
+		by := map[int64][]Entry{}
+		for _, e := range entries {
+			by[e.Charge.Tenant] = append(by[e.Charge.Tenant], e)
+		}
+		if _, only := by[0]; only && len(by) == 1 {
+			continue
+		}
+		all[intent] = map[int64]scenarios.Told{}
+		for tenant, entries := range by {
+			c := count(entries)
+			all[intent][tenant] = scenarios.Told{Requests: c.Requests, Captures: c.Captures, Declines: c.Declines, CapturedCents: c.CapturedCents}
+		}
+	}
+	return all
+}
+
 // CountsOf adds a ledger up by intent.
 func CountsOf(ledger []Entry) map[string]Count {
 	intents := map[string][]Entry{}

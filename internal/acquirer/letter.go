@@ -52,6 +52,7 @@ func (l letter) text(now time.Time) []byte {
 	ours := url.Values{
 		"intent": {l.intent}, "key": {c.Key}, "order_id": {strconv.FormatInt(c.OrderID, 10)},
 		"amount_cents": {strconv.FormatInt(c.AmountCents, 10)}, "installment": {strconv.Itoa(c.Installment)},
+		"tenant": {strconv.FormatInt(c.Tenant, 10)},
 	}
 	var b bytes.Buffer
 	for _, line := range []string{
@@ -108,6 +109,9 @@ func readLetter(text []byte) (l letter, err error) {
 	}
 	if l.charge.Installment, err = strconv.Atoi(v.Get("installment")); err != nil {
 		return l, fmt.Errorf("header %s: installment: %w", labHeader, err)
+	}
+	if l.charge.Tenant, err = strconv.ParseInt(v.Get("tenant"), 10, 64); err != nil {
+		return l, fmt.Errorf("header %s: tenant: %w", labHeader, err)
 	}
 	if l.intent == "" {
 		l.intent = l.charge.Key

@@ -99,7 +99,7 @@ func (a *Acquirer) serveCapture(w http.ResponseWriter, r *http.Request) {
 	if req.Intent == "" {
 		req.Intent = req.Key
 	}
-	receipt, err := a.capture(r.Context(), req.Intent, scenarios.Charge{Key: req.Key, OrderID: req.OrderID, AmountCents: req.AmountCents, Installment: req.Installment})
+	receipt, err := a.capture(r.Context(), req.Intent, scenarios.Charge{Key: req.Key, OrderID: req.OrderID, AmountCents: req.AmountCents, Installment: req.Installment, Tenant: req.Tenant})
 	switch {
 	case err == nil:
 		writeJSON(w, receiptJSON{receipt.ID, receipt.Approved})

@@ -20,6 +20,7 @@ type captureRequest struct {
 	OrderID     int64  `json:"order_id"`
 	AmountCents int64  `json:"amount_cents"`
 	Installment int    `json:"installment,omitempty"`
+	Tenant      int64  `json:"tenant,omitempty"`
 }
 
 // receiptJSON is its answer.
@@ -47,6 +48,7 @@ type entryJSON struct {
 	Approved    bool      `json:"approved"`
 	Repeat      bool      `json:"repeat,omitempty"`
 	Installment int       `json:"installment,omitempty"`
+	Tenant      int64     `json:"tenant,omitempty"`
 }
 
 // ledgerReply is the answer to GET /ledger: the sums first, for whoever reads it on a screen.
@@ -68,12 +70,12 @@ type rulesJSON struct {
 }
 
 func jsonOf(e Entry) entryJSON {
-	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat, e.Charge.Installment}
+	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat, e.Charge.Installment, e.Charge.Tenant}
 }
 
 func (e entryJSON) entry() Entry {
 	return Entry{
-		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents, Installment: e.Installment},
+		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents, Installment: e.Installment, Tenant: e.Tenant},
 		Receipt: scenarios.Receipt{ID: e.Receipt, Approved: e.Approved}, At: e.At, Repeat: e.Repeat,
 	}
 }

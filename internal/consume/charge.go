@@ -26,6 +26,7 @@ type payload struct {
 	OrderID     int64  `json:"pedido_id"`
 	AmountCents int64  `json:"valor_centavos"`
 	Installment int    `json:"parcela,omitempty"`
+	Tenant      int64  `json:"inquilino,omitempty"`
 }
 
 // newCharges makes the charges and messages of a run: the same seed makes the same.

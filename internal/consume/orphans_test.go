@@ -11,6 +11,7 @@ import (
 
 	"idemlab/internal/acquirer"
 	"idemlab/internal/instance"
+	"idemlab/internal/recovery"
 	"idemlab/internal/server/servertest"
 	"idemlab/scenarios"
 )
@@ -54,11 +55,11 @@ func TestReconcile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if did, err := reconcile(t.Context(), pool, mute{acq}, 1, time.Minute); err != nil || did != (reconciled{}) {
+	if did, err := reconcile(t.Context(), pool, mute{acq}, recovery.Options{Lease: time.Minute, OnlyOrder: 1}); err != nil || did != (reconciled{}) {
 		t.Errorf("nobody to ask: %+v, %v", did, err)
 	}
 	for _, want := range []reconciled{{Recorded: 1, Released: 1}, {}} { // a second time there is nothing left
-		if did, err := reconcile(t.Context(), pool, acq, 1, time.Minute); err != nil || did != want {
+		if did, err := reconcile(t.Context(), pool, acq, recovery.Options{Lease: time.Minute, OnlyOrder: 1}); err != nil || did != want {
 			t.Errorf("%+v, %v; want %+v", did, err, want)
 		}
 	}
@@ -69,6 +70,20 @@ func TestReconcile(t *testing.T) {
 	left, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if want := []string{"captured CAPTURADA 201", "young PROCESSANDO 0", "answered RECUSADA 0", "other PROCESSANDO 0"}; err != nil || !slices.Equal(left, want) {
 		t.Errorf("%q, %v; want %q", left, err, want)
+	}
+
+	// A strategy that has keys of its own at the acquirer is asked about by those: an orphan that was charged is not taken away.
+	_, err = conn.Exec(t.Context(), `INSERT INTO cobranca (idempotency_key, pedido_id, valor_centavos, status, criada_em)
+		VALUES ('own', 4, 1, 'PROCESSANDO', clock_timestamp() - interval '1 hour')`)
+	if err == nil {
+		_, err = acq.Capture(t.Context(), scenarios.Charge{Key: "sent as own"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := recovery.Options{Lease: time.Minute, OnlyOrder: 4, AcquirerKey: func(_ int64, key string) string { return "sent as " + key }}
+	if did, err := reconcile(t.Context(), pool, acq, own); err != nil || did != (reconciled{Recorded: 1}) {
+		t.Errorf("%+v, %v", did, err)
 	}
 
 	// Its answer is the strategy's own, to the byte: the first capture of each acquirer has the same number.

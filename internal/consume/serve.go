@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,6 +14,7 @@ import (
 	"idemlab/internal/acquirer"
 	"idemlab/internal/broker"
 	"idemlab/internal/instance"
+	"idemlab/internal/recovery"
 	"idemlab/internal/server"
 	"idemlab/scenarios"
 )
@@ -47,12 +47,13 @@ func ServeConsumer(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 // consumer is one process's part of the work.
 type consumer struct {
 	setup
+	strategy scenarios.Strategy
 	inst     *instance.Instance
 	queue    broker.Broker
 	acquirer *acquirer.Remote
 	orphans  *pgxpool.Pool
 	// reconcile clears away the claims of an order that are too old to be anybody's.
-	reconcile func(ctx context.Context, db *pgxpool.Pool, acq scenarios.Acquirer, order int64, age time.Duration) (reconciled, error)
+	reconcile func(ctx context.Context, db *pgxpool.Pool, acq scenarios.Acquirer, o recovery.Options) (reconciled, error)
 
 	saying sync.Mutex
 	line   line
@@ -74,7 +75,7 @@ func (s setup) open(ctx context.Context) (_ *consumer, err error) {
 		c.RuntimeParams["application_name"] = s.AppName + " " + what
 		return c
 	}
-	c := &consumer{setup: s, reconcile: reconcile, goOn: make([]chan struct{}, s.Workers)}
+	c := &consumer{setup: s, strategy: strategy, reconcile: reconcile, goOn: make([]chan struct{}, s.Workers)}
 	for i := range c.goOn {
 		c.goOn[i] = make(chan struct{}, 1) // a word that comes when nobody waits any more holds up nobody
 	}
@@ -199,7 +200,9 @@ func (c *consumer) attempt(ctx context.Context, at report, charge string, req sc
 		return a, err
 	}
 	acq := c.acquirer.For(charge)
-	did, err := c.reconcile(ctx, c.orphans, acq, req.OrderID, c.OrphanAfter)
+	did, err := c.reconcile(ctx, c.orphans, acq, recovery.Options{
+		Lease: c.OrphanAfter, FromOrder: req.OrderID, OnlyOrder: req.OrderID, AcquirerKey: c.strategy.AcquirerKey,
+	})
 	if err != nil || did == (reconciled{}) {
 		return a, err
 	}

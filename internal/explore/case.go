@@ -100,14 +100,19 @@ func (c Case) control(ctx context.Context, srv *server.Server, run *results.Run)
 	}
 	run.Control = &results.Control{Ran: true, Strategy: s.Name}
 	switch {
-	case c.Scenario.Acquirer:
+	case c.Scenario.Acquirer && c.Scenario.Harm == "":
 		most := 0
 		for _, out := range r.Outcomes {
 			most = max(most, out.Captures)
 		}
 		run.Control.ForcedCharge = &results.ForcedCharge{Captures: most, DoubleCharged: most > 1}
-	case len(r.Violations) > 0:
-		run.Control.Anomaly = string(r.Violations[0].Anomaly) // the worst
+	default:
+		for _, v := range r.Violations { // the worst first
+			if c.Scenario.Harm == "" || v.Anomaly == c.Scenario.Harm {
+				run.Control.Anomaly = string(v.Anomaly)
+				break
+			}
+		}
 	}
 	return check.ControlDoubt(run.Control), nil
 }

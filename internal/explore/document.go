@@ -97,6 +97,9 @@ func (t Turn) document() results.Turn {
 		Session: name(t.Session), Kind: kind(t.Kind), Attempt: t.Attempt, Step: t.Step, SQL: t.SQL, Sent: t.Sent, Result: t.Result,
 		Captures: t.Captures, Table: rowWords(t.Table),
 	}
+	if t.Wishes > 1 {
+		d.Wishes = t.Wishes
+	}
 	for _, b := range t.BlockedBy {
 		d.WaitsFor = append(d.WaitsFor, name(b))
 	}

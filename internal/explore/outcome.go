@@ -32,6 +32,7 @@ func (w *world) outcome(ctx context.Context) (Outcome, []scenarios.Row, error) {
 	in := scenarios.Intent{Request: w.req, Clients: w.e.o.Sessions, Rows: rows}
 	count := w.ledger.Counts()[intent]
 	in.Requests, in.Captures, in.Declines, in.CapturedCents = count.Requests, count.Captures, count.Declines, count.CapturedCents
+	in.Tenants = w.ledger.Tenants()[intent]
 	o := Outcome{Captures: in.Captures, Stuck: w.stuck()}
 	var all [][]told
 	for _, s := range w.sessions {
@@ -61,7 +62,7 @@ func (s *session) outcomes() []told {
 	if s.state == finished {
 		return s.told
 	}
-	return append(slices.Clone(s.told), told{Attempt: scenarios.Attempt{Died: true}})
+	return append(slices.Clone(s.told), told{Attempt: scenarios.Attempt{Died: true, Tenant: s.tenant}})
 }
 
 // spell tells the whole outcome. Rows are numbered from 1: sequences skip what was rolled back.

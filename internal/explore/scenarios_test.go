@@ -72,3 +72,32 @@ func TestThreeDebits(t *testing.T) {
 		}
 	}
 }
+
+// Each tenant is charged once, also where one of them sends its request twice.
+func TestThreeClientsOfTwoTenants(t *testing.T) {
+	for _, s := range []scenarios.Strategy{scenarios.KeyForAllTenants, scenarios.KeyPerTenant} {
+		o := explore.Defaults(s)
+		o.Sessions = 3
+		safe := s.Name == scenarios.KeyPerTenant.Name
+		r := run(t, o)
+		if !r.Complete || safe == (r.Violating > 0) || r.Inconclusive != "" {
+			t.Errorf("%s: %d of %d violating, %s %s", s.Name, r.Violating, r.Schedules, r.Coverage(), r.Inconclusive)
+		}
+		for _, out := range r.Outcomes {
+			if want := map[bool]int{true: 2, false: 1}[safe]; out.Captures != want {
+				t.Errorf("%s: an end of %d captures", s.Name, out.Captures)
+			}
+		}
+	}
+}
+
+// The key alone does more than refuse: the second tenant is told what is the first one's.
+func TestOneTenantIsToldTheOthersAnswer(t *testing.T) {
+	for s, leaks := range map[*scenarios.Strategy]bool{&scenarios.KeyForAllTenants: true, &scenarios.TenantCompared: false, &scenarios.KeyPerTenant: false} {
+		r := run(t, explore.Defaults(*s))
+		found := slices.ContainsFunc(r.Violations, func(v explore.Violation) bool { return v.Anomaly == scenarios.AnsweredWithoutCharge })
+		if found != leaks || !r.Complete {
+			t.Errorf("%s: %+v", s.Name, r.Violations)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type session struct {
 	id      int
 	handler scenarios.Handler
 	client  bool // its answers are judged
+	tenant  int64
 	*backend
 	txn *txn // the open transaction, nil where there is none
 
@@ -67,7 +68,9 @@ func (s *session) start() {
 	s.attempt = &attempt{s: s, number: n, grant: make(chan schedule.Kind)}
 	s.state = running
 	s.w.running.Add(1)
-	go s.attempt.run(s.w.ctx, s.handler, s.w.e.o.Scenario.Request(s.w.req, s.id))
+	req := s.w.e.o.Scenario.Request(s.w.req, s.id)
+	s.tenant = req.Tenant
+	go s.attempt.run(s.w.ctx, s.handler, req)
 }
 
 // enabled are the ways in which the session can go on.
@@ -96,6 +99,7 @@ func (s *session) enabled() []schedule.Action {
 // end closes the books on the attempt, and begins the next where the client tries again.
 func (s *session) end(died bool) {
 	t := told{Attempt: s.last.judged(died), turn: len(s.w.trace)}
+	t.Tenant = s.tenant
 	var pg *pgconn.PgError
 	if !died && errors.As(s.last.err, &pg) {
 		t.state = pg.Code

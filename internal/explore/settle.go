@@ -136,11 +136,14 @@ func (w *world) giveUp() error {
 
 // look reads, on a replay, what the turn has left for everybody to see.
 func (w *world) look(ctx context.Context, t *Turn) error {
+	wishes := map[int64]bool{}
 	for _, e := range w.ledger.Ledger() {
 		if e.Receipt.Approved {
 			t.Captures++
+			wishes[e.Charge.Tenant] = true
 		}
 	}
+	t.Wishes = len(wishes)
 	if !w.e.watch {
 		return nil
 	}

@@ -31,6 +31,7 @@ type Turn struct {
 	Woke      []Woken
 	Answers   []Told          // that clients got in this turn
 	Captures  int             // by the acquirer, so far
+	Wishes    int             // that these were for
 	Table     []scenarios.Row // committed rows, seen from outside after the turn; read on replay only
 	foot      schedule.Footprint
 	gave      bool // the session whose turn it is gave something back

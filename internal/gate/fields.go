@@ -15,6 +15,7 @@ type Kind struct {
 	Acquirer  bool     // money moves at one in the scenario
 	Followups bool     // keys are tried again afterwards
 	Measures  bool     // the scenario has counts of its own
+	Harm      bool     // its control does other harm than to charge twice
 	Answers   []string // that can come
 }
 
@@ -140,22 +141,38 @@ func barred() map[string]string {
 	}
 }
 
-// blocks are the parts that belong to one engine each, by their name.
+// blocks are the parts that belong to one engine each, by their name, or to two that are about the same.
 func blocks() []string {
 	return []string{"explore", "load", "bystander", "storage", "repeats", "consume", "retry", "recovery", "expiry", "stored", "neighbours"}
+}
+
+// block is an engine's own part; that of some engines has no run.
+func block(engine string) string {
+	switch engine {
+	case "recover", "reconcile":
+		return "recovery"
+	}
+	return engine
 }
 
 // lacks are the parts of a run that an engine leaves out.
 func lacks() map[string][]string {
 	racesOnly := []string{"settings", "rounds", "racing_ms", "followups", "overlap"}
+	told := append(racesOnly, "sqlstates", "waits", "latency")                                  // a story, not a race
+	alone := append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency", "control") // no attempts at all
 	return map[string][]string{
-		"explore":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency"),
-		"load":      racesOnly,
-		"bystander": append(racesOnly, "waits", "latency"),
-		"consume":   append(racesOnly, "waits", "latency"),
-		"retry":     {"rounds", "racing_ms", "followups", "overlap", "waits", "latency"},
-		"repeats":   append(racesOnly, "waits", "latency", "control"),
-		"storage":   append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency", "control"),
+		"explore":    append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency"),
+		"load":       racesOnly,
+		"bystander":  append(racesOnly, "waits", "latency"),
+		"consume":    append(racesOnly, "waits", "latency"),
+		"retry":      {"rounds", "racing_ms", "followups", "overlap", "waits", "latency"},
+		"repeats":    append(racesOnly, "waits", "latency", "control"),
+		"storage":    append(racesOnly, "counts", "answers", "sqlstates", "waits", "latency", "control"),
+		"recover":    told,
+		"expiry":     told,
+		"stored":     told,
+		"reconcile":  alone,
+		"neighbours": alone,
 	}
 }
 
@@ -164,13 +181,15 @@ func (k Kind) has(path string) bool {
 	in := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(p string) bool { return path == p || strings.HasPrefix(path, p+".") })
 	}
-	if top, _, _ := strings.Cut(path, "."); slices.Contains(blocks(), top) && top != k.Engine {
+	if top, _, _ := strings.Cut(path, "."); slices.Contains(blocks(), top) && top != block(k.Engine) {
 		return false // an engine's own block
 	}
 	if in(lacks()[k.Engine]...) {
 		return false
 	}
 	switch {
+	case in(forced()...):
+		return k.Acquirer && !k.Harm
 	case in(acquirers()...):
 		return k.Acquirer
 	case in("followups"):
@@ -178,14 +197,19 @@ func (k Kind) has(path string) bool {
 	case in("counts.measures"):
 		return k.Measures
 	case in("control.anomaly", "explore.likely.violated"):
-		return !k.Acquirer
+		return !k.Acquirer || k.Harm
 	}
 	return true
 }
 
+// forced are the fields of who was made to charge twice.
+func forced() []string {
+	return []string{"control.captures", "control.double_charged", "explore.likely.double_charged"}
+}
+
 // acquirers are the fields that are absent in scenarios without an acquirer.
 func acquirers() []string {
-	all := []string{"counts.intents_charged", "control.captures", "control.double_charged", "explore.likely.double_charged"}
+	all := append(forced(), "counts.intents_charged")
 	for _, name := range []string{
 		"capture_requests", "captures", "declines", "duplicate_captures", "intents_double_charged", "rows", "duplicate_rows", "orphans",
 		"charged_without_record", "answered_without_charge", "owed_cents", "captured_cents",

@@ -111,6 +111,15 @@ func TestParse(t *testing.T) {
 		"explore.likely.double_charged>0":       {search},
 		"followups.refused<20":                  {charge, search}, // one of them is enough
 		"duration_ms>-1":                        {charge},
+		"recovery.left.orphans>0":               {{Engine: "reconcile", Acquirer: true}},
+		"recovery.left.cents > 0":               {{Engine: "recover", Acquirer: true}},
+		"recovery.settings.lease_ms<100":        {{Engine: "recover", Acquirer: true}},
+		"counts.orphans>0":                      {{Engine: "recover", Acquirer: true}},
+		"counts.intents_double_charged>0":       {{Engine: "expiry", Acquirer: true}},
+		"expiry.deleted==0":                     {{Engine: "expiry", Acquirer: true}},
+		"counts.captured_cents>1":               {{Engine: "stored", Acquirer: true}},
+		"neighbours.wrong>0":                    {{Engine: "neighbours", Acquirer: true}},
+		"control.anomaly!=missing_charge":       {{Engine: "race", Acquirer: true, Harm: true}},
 	} {
 		if g, err := on(t, kinds...).Parse(expr); err != nil || g.Expr() != strings.TrimSpace(expr) {
 			t.Errorf("%s: %q, %v", expr, g.Expr(), err)
@@ -154,6 +163,11 @@ func TestParse(t *testing.T) {
 		{"server.version>=15", []Kind{charge}, "is text"},
 		{"control.ran>0", []Kind{charge}, "true or false"},
 		{"control.ran==yes", []Kind{charge}, "true or false"},
+		{"sqlstates.40001>0", []Kind{{Engine: "recover", Acquirer: true}}, "a run of recover has no sqlstates.40001"},
+		{"recovery.left.orphans>0", []Kind{{Engine: "expiry", Acquirer: true}}, "a run of expiry has no recovery.left.orphans"},
+		{"counts.captures>0", []Kind{{Engine: "reconcile", Acquirer: true}}, "a run of reconcile has no counts.captures"},
+		{"control.captures>2", []Kind{{Engine: "race", Acquirer: true, Harm: true}}, "has no control.captures"},
+		{"control.anomaly!=missing_charge", []Kind{charge}, "has no control.anomaly"},
 		{"strategy==insert-first", []Kind{charge}, "it names the run"},
 		{"exit_code>0", []Kind{charge}, "follows from the gates"},
 		{"gates.outcome==failed", []Kind{charge}, "holds the gates"},

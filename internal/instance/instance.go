@@ -161,7 +161,7 @@ func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scena
 		err = errors.Join(err, leak)
 	}
 	rec = r.record()
-	rec.Called, rec.Answered = called, time.Now()
+	rec.Called, rec.Answered, rec.Tenant = called, time.Now(), req.Tenant
 	if err != nil {
 		rec.Answer, rec.HTTP, rec.Err = scenarios.Failed, 500, err.Error()
 		var pg *pgconn.PgError

@@ -21,6 +21,8 @@ type Record struct {
 	OutcomeUnknown bool
 	// GivenUp says that the attempt was ended because it had lasted too long: its caller learned nothing.
 	GivenUp bool
+	// Tenant is whose customer asked, by the request.
+	Tenant int64 `json:",omitempty"`
 
 	Called     time.Time // left the gate
 	Sent       time.Time // first statement sent, or process lock asked for; zero where neither was

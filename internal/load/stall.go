@@ -25,7 +25,7 @@ func startStall(ctx context.Context, schema *server.Schema, o Options, w window)
 	ctx, cancel := context.WithCancel(ctx)
 	s := &stall{cancel, make(chan error, 1)}
 	go func() {
-		err := hold(ctx, schema.Config(), o.Scenario.Tables[0], time.Until(w.Warm.Add(o.Duration/3)), o.Stall)
+		err := hold(ctx, schema.Config(), o.Scenario.TableOf(o.Strategy), time.Until(w.Warm.Add(o.Duration/3)), o.Stall)
 		if ctx.Err() != nil {
 			err = nil
 		}

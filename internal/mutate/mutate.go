@@ -61,7 +61,7 @@ func raised(s scenarios.Strategy, changed func()) scenarios.Strategy {
 // withoutUnique takes the constraint away. What a strategy needs for its SQL to be taken stays needed, so that the lab notices
 // before the run.
 func withoutUnique(s scenarios.Strategy, changed func()) scenarios.Strategy {
-	if slices.Contains(s.Without, scenarios.KeyConstraint) || s.Scenario().Unique == "" {
+	if slices.Contains(s.Without, scenarios.KeyConstraint) || s.Scenario().Unique == "" || s.Table != "" {
 		return s
 	}
 	changed()

@@ -102,10 +102,15 @@ func (o Options) judge(run *results.Run, err error) {
 	if err != nil || len(run.Neighbours.Pairs) < len(pairs()) {
 		e.Doubt = "it did not come to its end"
 	}
+	wrong := 0
+	if e.Doubt == "" {
+		run.Neighbours.Wrong = &wrong
+	}
 	for _, p := range run.Neighbours.Pairs {
 		if p.Right() {
 			continue
 		}
+		wrong++
 		a := results.Anomaly{Kind: string(scenarios.MissingCharge), Intent: p.Pair, Judged: true, Detail: "told the answer of another wish, and not charged"}
 		if p.Same {
 			a.Kind, a.Detail = string(scenarios.DoubleCharge), "taken for a new wish, and charged again"

@@ -2,6 +2,7 @@ package neighbours
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"idemlab/internal/check"
@@ -39,6 +40,9 @@ func TestWhatEachConstraintMakesOfItsNeighbours(t *testing.T) {
 			default:
 				got += "!"
 			}
+		}
+		if wrong := len(got) - strings.Count(got, "+"); r.Neighbours.Wrong == nil || *r.Neighbours.Wrong != wrong {
+			t.Errorf("%s: %v wrong, want %d", c.Name, r.Neighbours.Wrong, wrong)
 		}
 		if got != want[c.Name] || r.ExitCode != check.ExitHeld || (r.Verdict == results.Held) != (got == "++++++") {
 			t.Errorf("%s: %s, want %s; %s (%s), exit %d", c.Name, got, want[c.Name], r.Verdict, r.Reason, r.ExitCode)

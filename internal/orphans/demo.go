@@ -178,6 +178,8 @@ func (d *demo) reconcile(ctx context.Context, name string, deadline time.Duratio
 	})
 	pass := report.Document(name)
 	d.result.Passes, d.again = append(d.result.Passes, pass), pass.Changed
+	left := report.Left()
+	d.result.Left = &left
 	return err
 }
 

@@ -27,13 +27,15 @@ func Control(ctx context.Context, srv *server.Server, o Options) (results.Contro
 		return results.Control{}, err
 	}
 	c := results.Control{Ran: true, Strategy: s.Name}
-	if o.Scenario.Acquirer {
+	if o.Scenario.Acquirer && o.Scenario.Harm == "" {
 		c.ForcedCharge = &results.ForcedCharge{Captures: in.Captures, DoubleCharged: in.Captures > 1}
 		return c, nil
 	}
-	for _, f := range o.Scenario.Check(in) {
-		c.Anomaly = string(f.Anomaly)
-		break // the worst
+	for _, f := range o.Scenario.Check(in) { // the worst first
+		if o.Scenario.Harm == "" || f.Anomaly == o.Scenario.Harm {
+			c.Anomaly = string(f.Anomaly)
+			break
+		}
 	}
 	return c, nil
 }
@@ -104,7 +106,7 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 	}
 	in.Request, in.Clients, in.Effect = it.req, 2, o.Effect
 	note := func(r instance.Record) {
-		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
+		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body, Tenant: r.Tenant})
 	}
 	left, err := secondMove(limited, g, answered, note, func() (bool, error) {
 		if inst.Queued() {
@@ -121,6 +123,7 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 	}
 	c := acq.Counts()[it.req.Key]
 	in.Requests, in.Captures, in.Declines = c.Requests, c.Captures, c.Declines
+	in.Tenants = acq.Tenants()[it.req.Key]
 	in.Rows, err = tables.Rows(ctx, watch, o.Scenario, 0, it.req.OrderID)
 	return in, err
 }

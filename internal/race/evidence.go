@@ -22,7 +22,8 @@ type evidence struct {
 	intents []outcome // those that came to their end
 	samples lockwait.Samples
 	ledger  map[string]acquirer.Count
-	rows    map[int64][]scenarios.Row // by order; nil where they could not be read
+	tenants map[string]map[int64]scenarios.Told // the ledger of intents in which there are several
+	rows    map[int64][]scenarios.Row           // by order; nil where they could not be read
 }
 
 // outcome is one intent after its race and its follow-ups.
@@ -146,8 +147,9 @@ func (ev *evidence) facts(out outcome) scenarios.Intent {
 	in := scenarios.Intent{Request: out.req, Clients: ev.options.Attempts, Rows: ev.rowsOf(out), RowsUnknown: ev.rows == nil, Effect: ev.options.Effect}
 	c := ev.ledger[out.req.Key]
 	in.Requests, in.Captures, in.Declines, in.CapturedCents = c.Requests, c.Captures, c.Declines, c.CapturedCents
+	in.Tenants = ev.tenants[out.req.Key]
 	for _, r := range out.attempts {
-		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body})
+		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body, Tenant: r.Tenant})
 	}
 	if !ev.options.Scenario.Followups {
 		return in

@@ -67,8 +67,8 @@ func (ev *evidence) acquirerCounts(rounds []results.Round) (charged int, c resul
 	}
 	var rows, duplicateRows, orphans, withoutRecord int
 	for _, out := range ev.intents {
-		l, r := ev.ledger[out.req.Key], &rounds[out.round]
-		duplicates := max(0, l.Captures-1)
+		l, r, in := ev.ledger[out.req.Key], &rounds[out.round], ev.facts(out)
+		duplicates := in.TooMany()
 		c.CaptureRequests += l.Requests
 		c.Captures += l.Captures
 		c.Declines += l.Declines
@@ -76,7 +76,7 @@ func (ev *evidence) acquirerCounts(rounds []results.Round) (charged int, c resul
 		c.CapturedCents += l.CapturedCents
 		if l.Captures > 0 {
 			charged++
-			c.OwedCents += out.req.AmountCents
+			c.OwedCents += out.req.AmountCents * int64(in.Wishes())
 		}
 		r.Captures += l.Captures
 		r.DuplicateCaptures += duplicates
@@ -84,10 +84,9 @@ func (ev *evidence) acquirerCounts(rounds []results.Round) (charged int, c resul
 			c.IntentsDoubleCharged++
 			r.IntentsDoubleCharged++
 		}
-		n := len(ev.rowsOf(out))
-		rows += n
-		duplicateRows += max(0, n-1)
-		for _, f := range ev.options.Scenario.Check(ev.facts(out)) {
+		rows += len(in.Rows)
+		duplicateRows += in.RowsTooMany()
+		for _, f := range ev.options.Scenario.Check(in) {
 			switch f.Anomaly {
 			case scenarios.Orphan:
 				orphans += f.Count

@@ -145,7 +145,7 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *evidence, 
 	ev := &evidence{options: o}
 	raceErr := ev.race(ctx, schema, team)
 	samples, sampleErr := sampler.Stop()
-	ev.samples, ev.ledger = samples, acq.Counts()
+	ev.samples, ev.ledger, ev.tenants = samples, acq.Counts(), acq.Tenants()
 	if raceErr != nil {
 		sampleErr = nil // the same lost server, said once
 	}

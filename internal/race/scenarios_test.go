@@ -80,6 +80,40 @@ func TestResourceBothWays(t *testing.T) {
 	}
 }
 
+// Two tenants with one key: by the acquirer's own count, each is charged once, or one of them is not; in one process and in two.
+func TestTwoTenantsBothWays(t *testing.T) {
+	for _, s := range scenarios.TwoTenants.Strategies() {
+		for _, instances := range []int{1, 2} {
+			o := small(t, s)
+			o.Instances = instances
+			r := run(t, o)
+			safe := s.Name == scenarios.KeyPerTenant.Name || s.Name == scenarios.TenantInKey.Name
+			captures, verdict := 6, results.Violated
+			if safe {
+				captures, verdict = 12, results.Held
+			}
+			n := r.Counts.AcquirerCounts
+			if r.Verdict != verdict || r.ExitCode != 0 || n.Captures != captures || n.DuplicateCaptures != 0 || n.IntentsDoubleCharged != 0 ||
+				n.OwedCents != int64(captures)*amountCents || *n.Rows != captures || *n.DuplicateRows != 0 {
+				t.Errorf("%s, %d instances: %s (%s), exit %d, %+v", s.Name, instances, r.Verdict, r.Reason, r.ExitCode, n)
+			}
+			if safe && (r.Control == nil || r.Control.Anomaly != string(scenarios.MissingCharge) || r.Control.ForcedCharge != nil) {
+				t.Errorf("%s: control %+v", s.Name, r.Control)
+			}
+		}
+	}
+}
+
+// A control that holds is said not to have been caught.
+func TestControlOfTwoTenantsThatHolds(t *testing.T) {
+	o := small(t, scenarios.KeyPerTenant)
+	o.Scenario.Control = scenarios.TenantInKey
+	r := run(t, o)
+	if r.Verdict != results.Inconclusive || !strings.Contains(r.Reason, "the control tenant-in-key was not caught") {
+		t.Errorf("%s: %s", r.Verdict, r.Reason)
+	}
+}
+
 // Every scenario's control is caught at every level by force alone: without it nothing could ever be held there.
 func TestEveryControlIsCaught(t *testing.T) {
 	for _, c := range scenarios.Scenarios() {

@@ -66,10 +66,11 @@ func (p *pass) orphans(ctx context.Context, behind int64) ([]Orphan, error) {
 		 WHERE status = 'PROCESSANDO'
 		   AND criada_em <= clock_timestamp() - make_interval(secs => $1)
 		   AND pedido_id >= $2
-		   AND id > $3
+		   AND ($3 = 0 OR pedido_id = $3)
+		   AND id > $4
 		 ORDER BY id
-		 LIMIT $4`,
-		p.o.Lease.Seconds(), p.o.FromOrder, behind, batch)
+		 LIMIT $5`,
+		p.o.Lease.Seconds(), p.o.FromOrder, p.o.OnlyOrder, behind, batch)
 	if err != nil {
 		return nil, fmt.Errorf("look for orphans: %w", err)
 	}
@@ -93,7 +94,7 @@ func (p *pass) settle(ctx context.Context, o *Orphan) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil: // silence, or somebody who cannot be asked: neither is "there is none"
-		o.Fate, o.Reason = Unreachable, err.Error()
+		o.Fate, o.Reason, o.CannotAsk = Unreachable, err.Error(), errors.Is(err, scenarios.ErrCannotAsk)
 		return nil
 	case found:
 		o.Receipt, o.Fate = receipt, Declined
@@ -103,7 +104,7 @@ func (p *pass) settle(ctx context.Context, o *Orphan) error {
 		return p.finish(ctx, o)
 	case p.o.Eager:
 		return p.remove(ctx, o)
-	case p.o.Deadline > 0 && o.Age >= p.o.Deadline:
+	case p.o.NothingUnderWay, p.o.Deadline > 0 && o.Age >= p.o.Deadline:
 		o.Fate = Closed
 		return p.finish(ctx, o) // with no receipt, which is none that was approved
 	}

@@ -340,3 +340,20 @@ func TestOptionsThatCannotBeMeant(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing can be on its way any more, what the acquirer does not know is closed at any age; one order's rows can be had alone.
+func TestNothingUnderWay(t *testing.T) {
+	l := lab(t, scenarios.InsertFirst, acquirer.Options{})
+	one, other := try(t, l, attempt.AfterClaim), try(t, l, attempt.AfterClaim)
+	o := recovery.Options{NothingUnderWay: true, OnlyOrder: other.Request.OrderID}
+	if r := reconcile(t, l, o); fates(r) != "closed" || r.Orphans[0].OrderID != other.Request.OrderID || r.Orphans[0].HTTP != 402 {
+		t.Errorf("%+v", r.Orphans)
+	}
+	if r := reconcile(t, l, recovery.Options{}); fates(r) != "unknown" || r.Orphans[0].OrderID != one.Request.OrderID {
+		t.Errorf("what was not to be touched: %+v", r.Orphans)
+	}
+	o.Eager = true
+	if _, err := recovery.Reconcile(t.Context(), l.Aside, l.Acquirer.For("reconciler"), o); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		t.Errorf("%v", err)
+	}
+}

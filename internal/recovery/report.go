@@ -3,6 +3,7 @@ package recovery
 import (
 	"time"
 
+	"idemlab/results"
 	"idemlab/scenarios"
 )
 
@@ -13,7 +14,7 @@ type Fate string
 const (
 	Captured    Fate = "captured"    // the acquirer has the money: now recorded
 	Declined    Fate = "declined"    // the acquirer said no: now recorded
-	Closed      Fate = "closed"      // the acquirer knows nothing, and the deadline is over: now RECUSADA
+	Closed      Fate = "closed"      // the acquirer knows nothing, and nothing can be on its way any more: now RECUSADA
 	Unknown     Fate = "unknown"     // the acquirer knows nothing, yet: left
 	Unreachable Fate = "unreachable" // the acquirer did not answer, or cannot be asked: left
 	Changed     Fate = "changed"     // somebody else finished, holds or removed the row meanwhile: left
@@ -40,6 +41,7 @@ type Orphan struct {
 	HTTP        int               // of the answer that a retry is told from now on; 0 where none was stored
 	Body        string            // as it was stored, which is as a retry gets it
 	Reason      string            // of what was left, in words
+	CannotAsk   bool              // of what was left as Unreachable: for ever, since there is nobody to ask
 }
 
 // Report is one pass over the table.
@@ -57,6 +59,18 @@ func (r Report) Count(f Fate) (n int, cents int64) {
 		}
 	}
 	return n, cents
+}
+
+// Left is what the pass left as it was, or would have left.
+func (r Report) Left() results.Left {
+	var l results.Left
+	for _, o := range r.Orphans {
+		if o.Fate.Left() {
+			l.Orphans++
+			l.Cents += o.AmountCents
+		}
+	}
+	return l
 }
 
 // Changed is how many rows were written.

@@ -152,18 +152,20 @@ func (p *picture) told(a results.Told) {
 	p.life[a.Session] = ended
 }
 
-// captured marks the money that moved in a turn; the second time is the one to see.
+// captured marks the money that moved in a turn; the second time for one wish is the one to see.
 func (p *picture) captured(t results.Turn) string {
 	n := t.Captures
 	if n <= p.before.Captures {
 		return ""
 	}
 	text := fmt.Sprintf("%s %s (%s)", p.marks.money, reais(p.trace.AmountCents), ordinal(n))
-	if n > 1 {
+	if tooMany(t) > tooMany(p.before) {
 		return field{mood: bad}.paint(text+"!", p.style)
 	}
 	return text
 }
+
+func tooMany(t results.Turn) int { return max(0, t.Captures-max(t.Wishes, 1)) }
 
 func ordinal(n int) string {
 	switch n {

@@ -57,6 +57,18 @@ func TestLanesTellTheStory(t *testing.T) {
 	}
 }
 
+// A capture for another wish is none too many; the next one for either is.
+func TestLanesCountByWish(t *testing.T) {
+	capture := func(captures, wishes int) results.Turn {
+		return results.Turn{Session: "A", Kind: results.TurnStep, Step: "capture", Captures: captures, Wishes: wishes}
+	}
+	trace := results.Trace{AmountCents: 25000, Sessions: []string{"client"}, Turns: []results.Turn{capture(1, 0), capture(2, 2), capture(3, 2)}}
+	got := lanes(t, trace, Style{Width: 80, ASCII: true})
+	if !strings.Contains(got, "(2nd)\n") || !strings.Contains(got, "(3rd)!") {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestLanesFitTheTerminal(t *testing.T) {
 	for _, sessions := range []int{1, 2, 3, 4} {
 		trace := openTx()

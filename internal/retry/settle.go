@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"idemlab/internal/acquirer"
+	"idemlab/internal/recovery"
 	"idemlab/internal/server"
 	"idemlab/internal/tables"
 	"idemlab/scenarios"
@@ -141,39 +142,48 @@ func (r *runner) reconcile(ctx context.Context, lease time.Duration, nothingUnde
 		return 0, err
 	}
 	defer server.CloseConn(ctx, conn)
-	all, err := reconcile(ctx, conn, r.finder, lease, nothingUnderWay)
+	report, err := recovery.Reconcile(ctx, conn, r.finder, recovery.Options{
+		Lease: lease, NothingUnderWay: nothingUnderWay, FromOrder: firstOrder, AcquirerKey: r.o.Strategy.AcquirerKey,
+	})
 	r.reconciled.Passes++
-	unasked := 0
-	for _, s := range all {
-		switch {
-		case s.left != nil:
-			unasked++
-		case s.closed:
-			r.reconciled.Closed++
-		case s.receipt.Approved:
-			r.reconciled.Captured++
-		default:
-			r.reconciled.Declined++
-		}
-		n := s.orderID - firstOrder
-		if n < 0 || n >= int64(len(r.customers)) {
-			continue
-		}
-		what := "the acquirer knows nothing of it, and nothing is under way: closed as " + s.status
-		switch {
-		case s.left != nil && !r.customers[n].unasked:
-			what, r.customers[n].unasked = "left: "+s.left.Error(), true
-		case s.left != nil:
-			continue // said before
-		case !s.closed:
-			what = "the acquirer has " + s.receipt.ID + ": recorded as " + s.status
-		}
-		r.customers[n].story.say("reconciler: %s", what)
+	r.reconciled.CannotAsk = 0
+	for _, o := range report.Orphans {
+		r.tell(o)
 	}
-	r.reconciled.CannotAsk = unasked
-	changed = len(all) - unasked
 	if errors.Is(err, context.Canceled) {
-		return changed, ctx.Err()
+		return report.Changed(), ctx.Err()
 	}
-	return changed, err
+	return report.Changed(), err
+}
+
+// tell enters what became of an orphan into the counts and its customer's story. What was left was left: the next pass finds it again.
+func (r *runner) tell(o recovery.Orphan) {
+	var c *customer // none where somebody else's key is on the table
+	if n := o.OrderID - firstOrder; n >= 0 && n < int64(len(r.customers)) {
+		c = r.customers[n]
+	}
+	var what string
+	status, _, _ := scenarios.Recorded(o.Receipt)
+	switch {
+	case o.CannotAsk:
+		r.reconciled.CannotAsk++
+		if c == nil || c.unasked {
+			return // said before
+		}
+		what, c.unasked = "left: "+o.Reason, true
+	case o.Fate == recovery.Closed:
+		r.reconciled.Closed++
+		what = "the acquirer knows nothing of it, and nothing is under way: closed as " + status
+	case o.Fate == recovery.Captured:
+		r.reconciled.Captured++
+		what = "the acquirer has " + o.Receipt.ID + ": recorded as " + status
+	case o.Fate == recovery.Declined:
+		r.reconciled.Declined++
+		what = "the acquirer has " + o.Receipt.ID + ": recorded as " + status
+	default:
+		return
+	}
+	if c != nil {
+		c.story.say("reconciler: %s", what)
+	}
 }

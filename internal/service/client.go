@@ -59,6 +59,9 @@ func (r Reply) Answer() scenarios.Answer {
 // Charge posts one request for an intent. An error says that no reply came, or not all of it: what became of the charge is unknown.
 func (c *Client) Charge(ctx context.Context, intent string, req scenarios.Request) (Reply, error) {
 	body := fmt.Sprintf(`{"pedido_id": %d, "valor_centavos": %d}`, req.OrderID, req.AmountCents)
+	if req.Installment > 0 {
+		body = fmt.Sprintf(`{"pedido_id": %d, "valor_centavos": %d, "parcela": %d}`, req.OrderID, req.AmountCents, req.Installment+1)
+	}
 	r, err := web.Once(ctx, http.MethodPost, c.base+Path, []byte(body))
 	if err != nil {
 		return Reply{}, err

@@ -314,3 +314,43 @@ func TestTheClientAsksOnce(t *testing.T) {
 		}
 	}
 }
+
+// An instalment is a part of the payload: the same key with another one is refused where the strategy knows of instalments, and said to
+// be taken for the same where it does not. Nothing said and the first are the same.
+func TestInstallments(t *testing.T) {
+	second := func(key string) scenarios.Request {
+		r := request(key)
+		r.Installment = 1
+		return r
+	}
+	var said []string
+	warn := func(c *Config) { c.Warn = func(text string) { said = append(said, text) } }
+	r := start(t, scenarios.BusinessEvent, warn)
+	first := r.charge(t, request(key(1)))
+	if _, text := r.post(t, headers(KeyHeader, key(1)), `{"parcela": 1, "pedido_id": 7, "valor_centavos": 25000}`); text != first.Body {
+		t.Errorf("the first by name is told %s, and without a name %s", text, first.Body)
+	}
+	if reply := r.charge(t, second(key(1))); reply.Status != 422 || reply.Answer() != scenarios.Mismatched {
+		t.Errorf("the key with another instalment: %+v", reply)
+	}
+	if reply := r.charge(t, second(key(2))); reply.Answer() != scenarios.Charged || reply.Body == first.Body {
+		t.Errorf("the second instalment under a key of its own: %+v", reply)
+	}
+	if reply := r.charge(t, second(key(3))); reply.Answer() != scenarios.Replayed {
+		t.Errorf("and once more under a third: %+v", reply)
+	}
+	if n := len(r.acq.Ledger()); n != 2 || r.acq.Ledger()[1].Charge.Installment != 1 || len(said) > 0 {
+		t.Errorf("%+v, said %q", r.acq.Ledger(), said)
+	}
+
+	r = start(t, scenarios.InsertFirst, warn)
+	first = r.charge(t, request(key(1)))
+	for range 2 {
+		if reply := r.charge(t, second(key(1))); reply.Answer() != scenarios.Replayed || reply.Body != first.Body {
+			t.Errorf("%+v", reply)
+		}
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "does not compare parcela") {
+		t.Errorf("said %q", said)
+	}
+}

@@ -11,10 +11,26 @@ import (
 // healthLimit is what PostgreSQL gets to answer. Whoever asks wants to know soon.
 const healthLimit = 2 * time.Second
 
+// onlyGet is the answer to any other method where there is something to look at, and nothing else.
+func onlyGet() problem {
+	return problem{kind: "method", Status: http.StatusMethodNotAllowed, Title: "Only GET is answered here", allow: "GET, HEAD"}
+}
+
+// OnlyGet refuses every other method as the service does: for what is put beside it.
+func OnlyGet(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			onlyGet().write(w)
+			return
+		}
+		h(w, r)
+	}
+}
+
 // serveHealth says that the process is alive, which it does by answering, and whether PostgreSQL answers it.
 func (s *Service) serveHealth(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.refuse(w, r, problem{kind: "method", Status: http.StatusMethodNotAllowed, Title: "Only GET is answered here", allow: "GET, HEAD"})
+		s.refuse(w, r, onlyGet())
 		return
 	}
 	said := map[string]string{"status": "ok", "postgresql": "answers"}

@@ -33,7 +33,11 @@ func (s *Service) read(w http.ResponseWriter, r *http.Request) (req scenarios.Re
 	if intent, refused = readIntent(r.Header.Get(IntentHeader), req.Key); refused != nil {
 		return req, "", refused
 	}
-	req.OrderID, req.AmountCents, refused = readBody(http.MaxBytesReader(w, r.Body, mostBody))
+	b, refused := readBody(http.MaxBytesReader(w, r.Body, mostBody))
+	req.OrderID, req.AmountCents = b.orderID, b.amountCents
+	if b.installment > 0 {
+		req.Installment = int(b.installment - 1) // who says nothing means the first, and so does who says 1
+	}
 	return req, intent, refused
 }
 
@@ -68,11 +72,14 @@ const shape = `send {"pedido_id": 123, "valor_centavos": 25000}`
 // mostCents is ten billion reais: more than anybody pays at once, and little enough for sums of a million such charges.
 const mostCents = 1_000_000_000_000
 
-// readBody reads the two numbers of a charge. It goes through the text by hand, because encoding/json lets pass what must not pass
+// charge is a body. An instalment of 0 was not named.
+type charge struct{ orderID, amountCents, installment int64 }
+
+// readBody reads the numbers of a charge. It goes through the text by hand, because encoding/json lets pass what must not pass
 // where money is concerned: a name twice (the last one wins), and a name in other capitals.
-func readBody(r io.Reader) (orderID, amountCents int64, refused *problem) {
-	fields := map[string]*int64{"pedido_id": &orderID, "valor_centavos": &amountCents}
-	most := map[string]int64{"pedido_id": math.MaxInt64, "valor_centavos": mostCents}
+func readBody(r io.Reader) (b charge, refused *problem) {
+	fields := map[string]*int64{"pedido_id": &b.orderID, "valor_centavos": &b.amountCents, "parcela": &b.installment}
+	most := map[string]int64{"pedido_id": math.MaxInt64, "valor_centavos": mostCents, "parcela": math.MaxInt32}
 	seen := map[string]bool{}
 	err := readObject(r, func(name string, value json.Token) error {
 		into, known := fields[name]
@@ -97,17 +104,17 @@ func readBody(r io.Reader) (orderID, amountCents int64, refused *problem) {
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return 0, 0, &problem{kind: "too-large", Status: http.StatusRequestEntityTooLarge, Title: "The request is too large",
+		return charge{}, &problem{kind: "too-large", Status: http.StatusRequestEntityTooLarge, Title: "The request is too large",
 			Detail: fmt.Sprintf("the body has more than %d bytes: %s", long.Limit, shape)}
 	case err != nil:
-		return 0, 0, invalid(err.Error())
+		return charge{}, invalid(err.Error())
 	}
 	for _, name := range []string{"pedido_id", "valor_centavos"} {
 		if !seen[name] {
-			return 0, 0, invalid(fmt.Sprintf("%s is missing: %s", name, shape))
+			return charge{}, invalid(fmt.Sprintf("%s is missing: %s", name, shape))
 		}
 	}
-	return orderID, amountCents, nil
+	return b, nil
 }
 
 // readObject hands each field of one JSON object to f: its name and the first token of its value. There must be nothing behind it.

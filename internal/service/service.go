@@ -163,6 +163,9 @@ func (s *Service) serveCharge(w http.ResponseWriter, r *http.Request) {
 	}
 	note(r, req.Key, intent)
 	s.warnings.look(req.Key)
+	if req.Installment > 0 && !s.c.Instance.Strategy.Installments {
+		s.warnings.once(ignoresInstallments)
+	}
 
 	s.attempts.Add(1)
 	defer s.attempts.Done()
@@ -201,7 +204,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, rec instance.Re
 			Detail: "the first request with this key has not been answered yet: send it again, with the same key", retryAfter: s.c.RetryAfter})
 	case scenarios.Mismatched:
 		s.refuse(w, r, problem{kind: "reused", Status: http.StatusUnprocessableEntity, Title: "Idempotency-Key is already used",
-			Detail: "it belongs to a request with another pedido_id or valor_centavos: a new charge takes a new key"})
+			Detail: "it belongs to a request with another pedido_id, valor_centavos or parcela: a new charge takes a new key"})
 	case scenarios.Failed:
 		s.refuse(w, r, failure(rec, s.c.RetryAfter))
 	default:

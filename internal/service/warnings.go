@@ -17,10 +17,16 @@ type warnings struct {
 }
 
 func (w *warnings) look(key string) {
-	kind := neighbour(key)
-	if kind == "" {
-		return
+	if kind := neighbour(key); kind != "" {
+		w.once(kind)
 	}
+}
+
+// ignoresInstallments is no key's fault, but the strategy's: two bodies that differ are one to it.
+const ignoresInstallments = "this strategy does not compare parcela: under a used key another parcela is told the first one's answer, where it should be " +
+	"refused; business-event compares it"
+
+func (w *warnings) once(kind string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.said[kind] {

@@ -19,6 +19,8 @@ type Server struct {
 	Grace time.Duration
 	// Cut is called when Grace is over and requests are still in flight: whatever they wait for must end then. Optional.
 	Cut func()
+	// Draining is told how many requests were in flight when the server was told to stop, if any were: what is waited for. Optional.
+	Draining func(requests int64)
 	// Log receives what net/http complains of, such as a handler that panicked.
 	Log io.Writer
 
@@ -65,6 +67,9 @@ func (s Server) Run(ctx context.Context, l net.Listener) error {
 	case err := <-ended:
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
+	}
+	if n := inFlight.Load(); n > 0 && s.Draining != nil {
+		s.Draining(n)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Grace)
 	defer cancel()

@@ -112,6 +112,7 @@ type slow struct {
 	letGo   chan struct{}
 	stop    context.CancelFunc
 	ended   chan error
+	waited  chan int64 // requests that the server waited for
 	arrived chan struct{}
 	told    chan int // the status that the client was told; 0 where it learned nothing
 }
@@ -122,7 +123,7 @@ func startSlow(t *testing.T, grace time.Duration) *slow {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &slow{url: URL(l), letGo: make(chan struct{}), ended: make(chan error, 1), arrived: make(chan struct{}, 1), told: make(chan int, 1)}
+	s := &slow{url: URL(l), letGo: make(chan struct{}), ended: make(chan error, 1), waited: make(chan int64, 1), arrived: make(chan struct{}, 1), told: make(chan int, 1)}
 	cut := make(chan struct{})
 	srv := Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +134,7 @@ func startSlow(t *testing.T, grace time.Duration) *slow {
 			case <-cut:
 			}
 		}),
-		Grace: grace, Cut: func() { close(cut) }, Log: io.Discard,
+		Grace: grace, Cut: func() { close(cut) }, Draining: func(n int64) { s.waited <- n }, Log: io.Discard,
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(t.Context())
@@ -167,6 +168,9 @@ func TestStoppingLetsRequestsEnd(t *testing.T) {
 			break
 		}
 		conn.Close()
+	}
+	if n := <-s.waited; n != 1 {
+		t.Errorf("told that %d requests are in flight", n)
 	}
 	select {
 	case err := <-s.ended:
