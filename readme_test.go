@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,12 +107,45 @@ func TestREADMECommandsDoWhatItSays(t *testing.T) {
 	}
 }
 
+// TestREADMEExcerptsAreOfWhatTheToolPrints runs the commands of which README.md shows a few lines, and looks for those, numbers aside.
+func TestREADMEExcerptsAreOfWhatTheToolPrints(t *testing.T) {
+	tool, err := exec.LookPath("idemlab") // TestMain has put it there, since it starts itself again
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for _, m := range regexp.MustCompile("(?s)```console\n\\$ ./idemlab ([^\n]*)\n([^$`]+)```").FindAllStringSubmatch(readFile(t, "README.md"), -1) {
+		line, want := m[1], m[2]
+		ran++
+		t.Run(line, func(t *testing.T) {
+			c := exec.CommandContext(t.Context(), "sh", "-c", tool+" "+line)
+			c.Dir = t.TempDir()
+			c.Env = append(os.Environ(), "IDEMLAB_DSN="+servertest.Server(t).DSN(), "LANG=C.UTF-8")
+			var errs bytes.Buffer
+			c.Stderr = &errs
+			out, err := c.Output()
+			if err != nil {
+				t.Fatalf("%v: %s", err, errs.String())
+			}
+			got := strings.Split(shape(string(out)), "\n")
+			for wanted := range strings.Lines(want) {
+				if !slices.Contains(got, shape(wanted)) {
+					t.Errorf("README.md says\n%sthe tool prints\n%s", wanted, out)
+				}
+			}
+		})
+	}
+	if ran == 0 {
+		t.Error("README.md shows no excerpt")
+	}
+}
+
 // shape is a report without what differs from run to run: numbers, where the server came from, how wide a column is, and the
 // rows whose very lines depend on the machine.
 func shape(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
-		if regexp.MustCompile(`lock waits|pool waits|by the client|at claim|who waited|, for one |^(no )?knee|^│ +│ *[\d,]* ?(in_progress|replayed)?`).MatchString(line) ||
+		if regexp.MustCompile(`lock waits|pool waits|told last|by the client|at claim|who waited|, for one |^(no )?knee|^│ +│ *[\d,]* ?(in_progress|replayed)?`).MatchString(line) ||
 			strings.HasPrefix(line, "PostgreSQL") {
 			continue
 		}
