@@ -106,6 +106,9 @@ func (f *bystanderFlags) options(a *app) ([]load.BystanderOptions, error) {
 		return nil, usagef("--strategy: bystander is about holding a connection while the acquirer takes its time, and %s belongs to the scenario %s, which has none",
 			s.Name, s.Scenario().Name)
 	}
+	if err := alike("bystander", c.strategies); err != nil {
+		return nil, err
+	}
 	var all []load.BystanderOptions
 	for _, s := range c.strategies {
 		all = append(all, load.BystanderOptions{

@@ -75,6 +75,18 @@ func ddlOf(embedded, file string) (string, error) {
 	return strings.TrimPrefix(string(text), "\ufeff"), nil // a byte order mark, as some editors write it
 }
 
+// alike refuses, for commands that repeat one client's request, scenarios that are about clients whose requests differ: such a run would
+// find nothing, and say held.
+func alike(command string, list []scenarios.Strategy) error {
+	for _, s := range list {
+		if !s.Scenario().Alike() {
+			return usagef("--strategy: %s repeats one client's request, and the scenario %s, which %s belongs to, is about two that differ: "+
+				"say idemlab race --strategy=%[3]s, or explore", command, s.Scenario().Name, s.Name)
+		}
+	}
+	return nil
+}
+
 // oneScenario refuses strategies of several scenarios: their figures have nothing in common to stand side by side.
 func (c common) oneScenario() error {
 	first := c.strategies[0]

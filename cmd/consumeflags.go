@@ -98,6 +98,9 @@ func (f *consumeFlags) options(a *app) ([]consume.Options, error) {
 	if s, ok := elsewhere(c.strategies); ok {
 		return nil, usagef("--strategy: consume looks for orphans in %s, and %s keeps its charges in %s", s.Scenario().Tables[0], s.Name, s.Table)
 	}
+	if err := alike("consume", c.strategies); err != nil {
+		return nil, err
+	}
 	child, err := instanceArgs(consumeInstance)
 	if err != nil {
 		return nil, err

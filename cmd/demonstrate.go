@@ -92,7 +92,7 @@ func (f *commonFlags) withAcquirer(a *app, command string) (common, error) {
 	if s, ok := elsewhere(c.strategies); ok {
 		return c, usagef("--strategy: %s works on the table %s, and %s keeps its charges in %s", command, s.Scenario().Tables[0], s.Name, s.Table)
 	}
-	return c, nil
+	return c, alike(command, c.strategies)
 }
 
 // saysKept tells how to look at tables that were kept, and how to be rid of them.

@@ -89,6 +89,9 @@ func (f *loadFlags) options(a *app) ([]load.Options, error) {
 		return nil, usagef("--strategy: load counts what the acquirer is told, and %s belongs to the scenario %s, which has none: say idemlab race --strategy=%s",
 			s.Name, s.Scenario().Name, s.Name)
 	}
+	if err := alike("load", c.strategies); err != nil {
+		return nil, err
+	}
 	child, err := instanceArgs(loadInstance)
 	if err != nil {
 		return nil, err

@@ -130,3 +130,15 @@ func parsePackage(t *testing.T) map[string]*ast.File {
 	}
 	return files
 }
+
+func TestWhoseRequestsDiffer(t *testing.T) {
+	var alike []string
+	for _, c := range Scenarios() {
+		if c.Alike() {
+			alike = append(alike, c.Name)
+		}
+	}
+	if want := []string{"charge", "resource"}; !slices.Equal(alike, want) {
+		t.Errorf("%q, want %q", alike, want)
+	}
+}

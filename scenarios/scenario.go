@@ -82,5 +82,12 @@ func (c Scenario) TableOf(s Strategy) string {
 	return c.Tables[0]
 }
 
+// Alike says that every client of an intent sends the same request. Where they differ, whoever repeats one client's does not meet what the
+// scenario is about.
+func (c Scenario) Alike() bool {
+	of := Request{Key: "k", OrderID: 1, AmountCents: 1}
+	return c.Request(of, 0) == c.Request(of, 1)
+}
+
 // theSame makes every request of an intent a repetition.
 func theSame(of Request, _ int) Request { return of }
