@@ -62,7 +62,11 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 			if jitter > 0 { // a race in the wild is not one gun for all
 				time.Sleep(rand.N(jitter)) // what is tested is disorder in time
 			}
-			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), e.o.Scenario.Request(req, i), e.o.AttemptsPerSession)
+			mine := e.o.Scenario.Request(req, i)
+			all[i] = attempts(ctx, h, freeDB{e.backends[i].conn}, ledger.For(intent), mine, e.o.AttemptsPerSession)
+			for n := range all[i] {
+				all[i][n].Tenant = mine.Tenant
+			}
 		})
 	}
 	close(gate)
@@ -72,7 +76,7 @@ func (e *engine) free(ctx context.Context, latency, jitter time.Duration) (strin
 		return "", err
 	}
 	e.pass(rows)
-	in := scenarios.Intent{Request: req, Clients: e.o.Sessions, Rows: rows, Captures: ledger.Counts()[intent].Captures}
+	in := scenarios.Intent{Request: req, Clients: e.o.Sessions, Rows: rows, Captures: ledger.Counts()[intent].Captures, Tenants: ledger.Tenants()[intent]}
 	for _, told := range all {
 		for _, t := range told {
 			in.Attempts = append(in.Attempts, t.Attempt)

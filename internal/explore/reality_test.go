@@ -47,6 +47,9 @@ func TestRealityIsWithinTheModel(t *testing.T) {
 	for _, name := range []string{"insert-first", "insert-first-batched", "tx-ser"} {
 		t.Run(name+"/serializable", func(t *testing.T) { reality(t, named(name), pgx.Serializable, 36) })
 	}
-	t.Run("read-then-write", func(t *testing.T) { reality(t, scenarios.ReadThenWrite, "", 36) }) // whose clients each have a request of their own
+	// In each scenario what is known of an intent is something else, and clients may have requests of their own.
+	for _, c := range scenarios.Scenarios() {
+		t.Run(c.Name, func(t *testing.T) { reality(t, c.Control, "", 36) })
+	}
 	t.Run("get-or-create", func(t *testing.T) { reality(t, named("get-or-create"), "", 36) })
 }
