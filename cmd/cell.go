@@ -75,7 +75,8 @@ func scenariosOf(cells []cell) []scenarios.Scenario {
 
 // row is a strategy's cells at one level.
 func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string) []cell {
-	exploration := func(h scenarios.Hazard, sessions, crashes, lost int) cell {
+	exploration := func(h scenarios.Hazard, more, crashes, lost int) cell {
+		sessions := max(explore.Clients(s.Scenario(), crashes+lost), 2+more)
 		o := explore.Defaults(s)
 		o.Sessions, o.Crashes, o.LostReplies, o.Isolation, o.Seed = sessions, crashes, lost, level, com.seed
 		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}}
@@ -91,9 +92,9 @@ func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel
 			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child,
 		}}
 	}
-	cells := []cell{exploration(scenarios.Race, 2, 0, 0), racing(scenarios.Race, 1), exploration(scenarios.Crash, 2, 1, 0)}
+	cells := []cell{exploration(scenarios.Race, 0, 0, 0), racing(scenarios.Race, 1), exploration(scenarios.Crash, 0, 1, 0)}
 	if f.full {
-		cells = append(cells, exploration(scenarios.Race, 3, 0, 0), exploration(scenarios.LostReply, 2, 0, 1), racing(scenarios.Instances, 2))
+		cells = append(cells, exploration(scenarios.Race, 1, 0, 0), exploration(scenarios.LostReply, 0, 0, 1), racing(scenarios.Instances, 2))
 	}
 	return slices.DeleteFunc(cells, func(c cell) bool {
 		never, shows := s.Judged(c.hazard, level)

@@ -28,13 +28,15 @@ type exploreFlags struct {
 	budget                                 time.Duration
 	beside                                 []string
 	schedule, replay, spec, format, export string
+	given                                  func(flag string) bool
 }
 
 func (f *exploreFlags) add(c *cobra.Command) {
 	fl := c.Flags()
 	f.common.add(c)
+	f.given = fl.Changed
 	fl.StringVar(&f.search, "search", explore.DPOR, "dpor (one order of each class), full (every order) or random (seeded; needs --budget or --max-schedules)")
-	fl.IntVar(&f.sessions, "sessions", 2, "clients with one key, each on a connection of its own, 1 to 4")
+	fl.IntVar(&f.sessions, "sessions", 2, "clients with one key, each on a connection of its own, 1 to 4 (where a scenario takes 3: 3)")
 	fl.IntVar(&f.attempts, "attempts-per-session", 2, "attempts of a client whose attempt died or failed")
 	fl.IntVar(&f.instances, "instances", 1, "instances over which the sessions are dealt")
 	fl.IntVar(&f.crashes, "crashes", 0, "deaths of a session in one schedule, at most")
@@ -92,8 +94,12 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 	if err := c.oneScenario(); err != nil {
 		return nil, err
 	}
+	sessions := f.sessions
+	if !f.given("sessions") && f.schedule == "" && f.replay == "" {
+		sessions = explore.Clients(c.strategies[0].Scenario(), f.crashes+f.lost)
+	}
 	o := explore.Options{
-		Sessions: f.sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost,
+		Sessions: sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost,
 		Hard: f.hard, Search: f.search, Isolation: c.isolation, NoSplit: f.noSplit, Budget: f.budget, MaxSchedules: f.most, Seed: c.seed,
 	}
 	if o.Others, err = jobsOf(f.beside); err != nil {

@@ -106,7 +106,7 @@ func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Str
 			continue // it claims nothing there that could break
 		}
 		o := explore.Defaults(broken)
-		o.Crashes, o.Seed, o.Isolation = crashes, com.seed, com.isolation
+		o.Sessions, o.Crashes, o.Seed, o.Isolation = explore.Clients(s.Scenario(), crashes), crashes, com.seed, com.isolation
 		if m.Isolation != "" {
 			o.Isolation = m.Isolation
 		}
@@ -146,7 +146,7 @@ func soundBefore(ctx context.Context, srv *server.Server, com common, s scenario
 			continue
 		}
 		o := explore.Defaults(mutate.Claims(s, com.isolation))
-		o.Crashes, o.Seed, o.Isolation = crashes, com.seed, com.isolation
+		o.Sessions, o.Crashes, o.Seed, o.Isolation = explore.Clients(s.Scenario(), crashes), crashes, com.seed, com.isolation
 		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}
 		run, err := c.Run(ctx, srv)
 		if err != nil || ctx.Err() != nil {

@@ -13,6 +13,8 @@ type Attempt struct {
 	OtherAmount bool
 	// Tenant is whose customer asked, by the request.
 	Tenant int64
+	// Astray says that the acquirer was told to charge another tenant than the one that asked.
+	Astray bool
 }
 
 // Row is one row that attempts left, or changed, in the form that all scenarios share: the columns of Scenario.Rows, in this
@@ -52,6 +54,7 @@ type Intent struct {
 type Told struct {
 	Requests, Captures, Declines int
 	CapturedCents                int64
+	Receipts                     []string // each once
 }
 
 // Wishes is how many of the intent's wishes money moved for: one for each tenant who was charged.

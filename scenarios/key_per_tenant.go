@@ -28,6 +28,7 @@ nothing, and every retry is a charge (idemlab neighbours shows it; NULLS NOT DIS
 		Claim{LostReply, nil, AnsweredWithoutCharge},
 	),
 	Shows: []Claim{{Crash, nil, Orphan}, {LostReply, nil, Orphan}},
+	Needs: []string{TenantKeyConstraint},
 	Table: "cobranca_inquilino",
 	New:   func(Env) Handler { return keyPerTenant },
 }

@@ -1,6 +1,9 @@
 package scenarios
 
-import "context"
+import (
+	"context"
+	"math/bits"
+)
 
 // Scenario is a situation: its tables, how requests come about in it, and the invariant by which what they left is judged.
 // It is data and a checker. The engines run every scenario alike and know none of them by name.
@@ -14,6 +17,9 @@ type Scenario struct {
 	// Harm is what the control must be caught at. Empty: at a double charge where money moves at the acquirer, elsewhere at the worst
 	// that there is.
 	Harm Anomaly
+	// Clients is how many must come, at the least, for what the scenario is about to happen to two of one kind; 0 means two. Where fewer came
+	// nothing is believed to hold.
+	Clients int
 
 	// Tables are those that a schema must make, the one to look at first in front.
 	Tables []string
@@ -81,6 +87,13 @@ func (c Scenario) TableOf(s Strategy) string {
 	}
 	return c.Tables[0]
 }
+
+// Least is Clients, or two.
+func (c Scenario) Least() int { return max(c.Clients, 2) }
+
+// side deals clients to two sides, 0 and 1: by whether their number has an odd count of ones (the sequence of Thue and Morse: 0 1 1 0 1 0
+// 0 1 …). Taken in turn, as a load balancer takes instances, each side would have an instance of its own.
+func side(n int) int64 { return int64(bits.OnesCount(uint(n)) % 2) }
 
 // Alike says that every client of an intent sends the same request. Where they differ, whoever repeats one client's does not meet what the
 // scenario is about.

@@ -15,7 +15,7 @@ var TwoDoors = Scenario{
 	Unique:     KeyConstraint,
 	Answers:    []Answer{Charged, Replayed, InProgress, Mismatched, Declined, Failed},
 	Request: func(of Request, n int) Request {
-		of.Key = fmt.Sprintf("%s-door-%d", of.Key, n%2+1)
+		of.Key = fmt.Sprintf("%s-door-%d", of.Key, side(n)+1)
 		return of
 	},
 	Check:    checkCharge,

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -16,6 +17,7 @@ var TwoTenants = Scenario{
 	Strategies: twoTenantsStrategies,
 	Control:    KeyForAllTenants,
 	Harm:       MissingCharge,
+	Clients:    3, // two of one tenant
 	Tables:     []string{"cobranca", "cobranca_inquilino"},
 	Rows: `
 		SELECT id, idempotency_key, pedido_id, valor_centavos, status,
@@ -33,7 +35,7 @@ var TwoTenants = Scenario{
 	Unique:  KeyConstraint,
 	Answers: []Answer{Charged, Replayed, InProgress, Mismatched, Declined, Failed},
 	Request: func(of Request, n int) Request {
-		of.Tenant = int64(n % 2) // everything else is the same
+		of.Tenant = side(n) // everything else is the same
 		return of
 	},
 	Check:    checkTenants,
@@ -45,8 +47,12 @@ var TwoTenants = Scenario{
 // is one customer whatever tenants it has. A number before a hyphen can be split in one way only.
 func tenantKey(req Request) string { return fmt.Sprintf("%d-%s", req.Tenant, req.Key) }
 
+// TenantKeyConstraint is the constraint of cobranca_inquilino that stands for KeyConstraint there.
+const TenantKeyConstraint = "uq_cobranca_inquilino_idempotency_key"
+
 // checkTenants judges each tenant's wish as the scenario charge judges an intent: by the tenant's own attempts, rows and captures.
-// Whoever is told the other's answer was answered without a charge.
+// Whoever is told the other's answer was answered without a charge, and so was whoever had the other charged: the counts alone do not
+// show it, since both wish for the same.
 func checkTenants(in Intent) []Finding {
 	var found []Finding
 	for _, t := range in.tenants() {
@@ -54,12 +60,37 @@ func checkTenants(in Intent) []Finding {
 			f.Detail = fmt.Sprintf("tenant %d: %s", t, f.Detail)
 			found = append(found, f)
 		}
+		if n, what := in.strayed(t); n > 0 {
+			found = append(found, Finding{AnsweredWithoutCharge, n, fmt.Sprintf("tenant %d: %s", t, what)})
+		}
 	}
 	order := Anomalies()
 	slices.SortStableFunc(found, func(x, y Finding) int {
 		return slices.Index(order, x.Anomaly) - slices.Index(order, y.Anomaly)
 	})
 	return found
+}
+
+// strayed is in how many of a tenant's attempts the other one comes in: it was charged, or its receipt was told.
+func (in Intent) strayed(tenant int64) (n int, what string) {
+	own := in.Tenants[tenant].Receipts
+	for _, a := range in.Attempts {
+		if a.Tenant != tenant || a.Died {
+			continue
+		}
+		var told struct{ Captura string }
+		_ = json.Unmarshal([]byte(a.Body), &told) // a body without a receipt names nobody's
+		switch {
+		case a.Astray:
+			what = "an attempt had another tenant charged"
+		case in.Tenants != nil && told.Captura != "" && !slices.Contains(own, told.Captura):
+			what = "a client was told receipt " + told.Captura + ", which is another tenant's"
+		default:
+			continue
+		}
+		n++
+	}
+	return n, what
 }
 
 // tenants are those who asked, and whoever else has a row or was charged.
@@ -94,7 +125,7 @@ func (in Intent) told(tenant int64) Told {
 	case in.Tenants != nil:
 		return in.Tenants[tenant]
 	case tenant == in.Request.Tenant:
-		return Told{in.Requests, in.Captures, in.Declines, in.CapturedCents}
+		return Told{Requests: in.Requests, Captures: in.Captures, Declines: in.Declines, CapturedCents: in.CapturedCents}
 	}
 	return Told{}
 }
@@ -112,7 +143,7 @@ var tenantsModel = Model{
 	},
 	End: func(state any, in Intent) bool {
 		for t, s := range state.(tenantsState) {
-			if !chargeModel.End(s, in.of(int64(t))) {
+			if n, _ := in.strayed(int64(t)); n > 0 || !chargeModel.End(s, in.of(int64(t))) {
 				return false
 			}
 		}

@@ -65,7 +65,13 @@ func (a *Acquirer) Tenants() map[string]map[int64]scenarios.Told {
 		all[intent] = map[int64]scenarios.Told{}
 		for tenant, entries := range by {
 			c := count(entries)
-			all[intent][tenant] = scenarios.Told{Requests: c.Requests, Captures: c.Captures, Declines: c.Declines, CapturedCents: c.CapturedCents}
+			told := scenarios.Told{Requests: c.Requests, Captures: c.Captures, Declines: c.Declines, CapturedCents: c.CapturedCents}
+			for _, e := range entries {
+				if !slices.Contains(told.Receipts, e.Receipt.ID) {
+					told.Receipts = append(told.Receipts, e.Receipt.ID)
+				}
+			}
+			all[intent][tenant] = told
 		}
 	}
 	return all

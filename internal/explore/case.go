@@ -131,6 +131,8 @@ func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 		return r.Inconclusive, nil
 	case !r.Complete:
 		return fmt.Sprintf("not every order was run: %s (%s after %d schedules)", r.Coverage(), r.Cut, r.Schedules), nil
+	case 1 < c.Options.Sessions && c.Options.Sessions < Clients(c.Scenario, c.Options.Crashes+c.Options.LostReplies):
+		return fmt.Sprintf("%d clients: the scenario %s takes %d, so that two are of one kind", c.Options.Sessions, c.Scenario.Name, c.Scenario.Least()), nil
 	}
 	return "", nil
 }

@@ -76,6 +76,7 @@ type attempt struct {
 	doing  atomic.Pointer[schedule.Footprint] // of the statement under way, should it have to wait
 	busy   atomic.Bool
 	dead   atomic.Bool
+	astray bool   // the acquirer was told to charge another tenant; between two steps only
 	batch  *batch // that it is in, until that has arrived
 	// committing: its COMMIT is under way and will be held when decided.
 	committing atomic.Bool

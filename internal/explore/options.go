@@ -55,6 +55,15 @@ type Options struct {
 // mostSessions is where even reduced searches end within no one's patience.
 const mostSessions = 4
 
+// Clients is how many it takes, at the least, for what a scenario is about to happen to two of one kind. With a fault it is two: whose
+// attempt has died, or was told nothing, tries again.
+func Clients(c scenarios.Scenario, faults int) int {
+	if faults > 0 {
+		return 2
+	}
+	return c.Least()
+}
+
 // Defaults is the usual exploration of a strategy: two clients that try twice, no faults.
 func Defaults(s scenarios.Strategy) Options {
 	return Options{Strategy: s, Sessions: 2, AttemptsPerSession: 2, Search: DPOR, Seed: 1}

@@ -99,7 +99,7 @@ func (s *session) enabled() []schedule.Action {
 // end closes the books on the attempt, and begins the next where the client tries again.
 func (s *session) end(died bool) {
 	t := told{Attempt: s.last.judged(died), turn: len(s.w.trace)}
-	t.Tenant = s.tenant
+	t.Tenant, t.Astray = s.tenant, s.attempt.astray
 	var pg *pgconn.PgError
 	if !died && errors.As(s.last.err, &pg) {
 		t.state = pg.Code

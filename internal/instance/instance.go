@@ -42,6 +42,7 @@ type Instance struct {
 	queued   *atomic.Int64 // attempts that wait for a lock of this process
 	wanted   atomic.Int64  // connections that are held or waited for
 	size     int64         // of the pool
+	alike    bool          // every client sends the same request: nobody can be taken for another
 }
 
 // Open prepares the pool, whose connections are made in the background; WarmUp waits for all of them.
@@ -64,6 +65,7 @@ func Open(ctx context.Context, c Config) (*Instance, error) {
 	queued := &atomic.Int64{}
 	return &Instance{
 		pool: pool, strategy: c.Strategy, handle: c.Strategy.New(newEnv(c.Seed, c.Lease, queued)), queued: queued, size: int64(c.Pool),
+		alike: c.Strategy.Scenario().Alike(),
 	}, nil
 }
 
@@ -155,13 +157,17 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 func (i *Instance) Handle(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) (rec Record) {
 	r := newRecorder()
 	r.watch = watchOf(ctx)
+	var astray atomic.Bool
+	if !i.alike {
+		acq = addressed{acq, req.Tenant, &astray}
+	}
 	called := time.Now()
 	resp, err := i.call(context.WithValue(ctx, recording{}, r), pooled{i.pool, &i.wanted, i.size, r}, acq, req)
 	if leak := r.collect(); leak != nil {
 		err = errors.Join(err, leak)
 	}
 	rec = r.record()
-	rec.Called, rec.Answered, rec.Tenant = called, time.Now(), req.Tenant
+	rec.Called, rec.Answered, rec.Tenant, rec.Astray = called, time.Now(), req.Tenant, astray.Load()
 	if err != nil {
 		rec.Answer, rec.HTTP, rec.Err = scenarios.Failed, 500, err.Error()
 		var pg *pgconn.PgError

@@ -23,6 +23,8 @@ type Record struct {
 	GivenUp bool
 	// Tenant is whose customer asked, by the request.
 	Tenant int64 `json:",omitempty"`
+	// Astray says that the acquirer was told to charge another tenant.
+	Astray bool `json:",omitempty"`
 
 	Called     time.Time // left the gate
 	Sent       time.Time // first statement sent, or process lock asked for; zero where neither was

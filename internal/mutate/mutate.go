@@ -61,11 +61,15 @@ func raised(s scenarios.Strategy, changed func()) scenarios.Strategy {
 // withoutUnique takes the constraint away. What a strategy needs for its SQL to be taken stays needed, so that the lab notices
 // before the run.
 func withoutUnique(s scenarios.Strategy, changed func()) scenarios.Strategy {
-	if slices.Contains(s.Without, scenarios.KeyConstraint) || s.Scenario().Unique == "" || s.Table != "" {
+	name := s.Scenario().Unique
+	if s.Table != "" { // with a constraint of its own
+		name = slices.Concat(s.Needs, []string{""})[0]
+	}
+	if name == "" || slices.Contains(s.Without, name) {
 		return s
 	}
 	changed()
-	s.Without = append(append([]string(nil), s.Without...), scenarios.KeyConstraint)
+	s.Without = append(slices.Clone(s.Without), name)
 	return s
 }
 

@@ -106,7 +106,7 @@ func (o Options) force(ctx context.Context, srv *server.Server, s scenarios.Stra
 	}
 	in.Request, in.Clients, in.Effect = it.req, 2, o.Effect
 	note := func(r instance.Record) {
-		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body, Tenant: r.Tenant})
+		in.Attempts = append(in.Attempts, attemptOf(r))
 	}
 	left, err := secondMove(limited, g, answered, note, func() (bool, error) {
 		if inst.Queued() {

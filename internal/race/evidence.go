@@ -3,6 +3,7 @@ package race
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +31,10 @@ type evidence struct {
 type outcome struct {
 	intent
 	attempts    []instance.Record
-	repeat      instance.Record // the same again, with nothing in flight
-	mismatch    instance.Record // the same key for another amount
-	otherAnswer instance.Record // another charge of the same order, under a key of its own
+	repeat      instance.Record   // the same again, with nothing in flight
+	mismatch    instance.Record   // the same key for another amount
+	otherAnswer instance.Record   // another charge of the same order, under a key of its own
+	repeats     []instance.Record // one by each side, with nothing in flight, where clients' requests differ
 }
 
 // race runs every round. An intent that was interrupted is left out whole: half of it proves nothing.
@@ -74,17 +76,36 @@ func (o Options) raceIntent(ctx context.Context, aside *pgx.Conn, t *team, it in
 	if out.attempts, err = t.shoot(ctx, it.req.Key, requests); err != nil {
 		return out, err
 	}
+	if err := o.askAgain(ctx, t, &out); err != nil {
+		return out, err
+	}
 	if o.Scenario.Followups {
 		if err := o.followUp(ctx, aside, t, &out); err != nil {
 			return out, err
 		}
 	}
-	for _, r := range append([]instance.Record{out.repeat, out.mismatch, out.otherAnswer}, out.attempts...) {
+	for _, r := range slices.Concat([]instance.Record{out.repeat, out.mismatch, out.otherAnswer}, out.repeats, out.attempts) {
 		if r.LostServer {
 			return out, fmt.Errorf("%w during intent %d: %s", ErrServerLost, it.number, r.Err)
 		}
 	}
 	return out, nil
+}
+
+// askAgain has a client of either side ask once more, when nothing is in flight any more, where clients' requests differ: what each is told
+// then comes from what was stored, and must be its own.
+func (o Options) askAgain(ctx context.Context, t *team, out *outcome) error {
+	if !o.Scenario.Acquirer || o.Scenario.Alike() {
+		return nil
+	}
+	for n := range 2 {
+		got, err := t.shoot(ctx, out.req.Key, []scenarios.Request{o.Scenario.Request(out.req, n)})
+		if err != nil {
+			return err
+		}
+		out.repeats = append(out.repeats, got[0])
+	}
+	return nil
 }
 
 // followUp tries the intent's key again, when nothing is in flight any more.
@@ -149,7 +170,12 @@ func (ev *evidence) facts(out outcome) scenarios.Intent {
 	in.Requests, in.Captures, in.Declines, in.CapturedCents = c.Requests, c.Captures, c.Declines, c.CapturedCents
 	in.Tenants = ev.tenants[out.req.Key]
 	for _, r := range out.attempts {
-		in.Attempts = append(in.Attempts, scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body, Tenant: r.Tenant})
+		in.Attempts = append(in.Attempts, attemptOf(r))
+	}
+	for _, r := range out.repeats {
+		a := attemptOf(r)
+		a.Followup = true
+		in.Attempts = append(in.Attempts, a)
 	}
 	if !ev.options.Scenario.Followups {
 		return in
@@ -160,6 +186,10 @@ func (ev *evidence) facts(out outcome) scenarios.Intent {
 	other := ev.ledger[out.other.Key]
 	in.Other = &scenarios.Other{Answer: out.otherAnswer.Answer, Captures: other.Captures, Declines: other.Declines}
 	return in
+}
+
+func attemptOf(r instance.Record) scenarios.Attempt {
+	return scenarios.Attempt{Answer: r.Answer, HTTP: r.HTTP, Body: r.Body, Tenant: r.Tenant, Astray: r.Astray}
 }
 
 // rowsOf are the rows of the order without that of its other charge, known by a key that is, or starts with, the other's.

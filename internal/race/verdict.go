@@ -56,6 +56,8 @@ func doubt(run results.Run, o Options) string {
 		return check.ControlDoubt(run.Control)
 	case run.Counts.Intents < planned:
 		return fmt.Sprintf("stopped after %d of %d intents", run.Counts.Intents, planned)
+	case o.Attempts < o.Scenario.Least() && o.Attempts > 1:
+		return fmt.Sprintf("%d attempts an intent: the scenario %s takes %d, so that two are of one kind", o.Attempts, o.Scenario.Name, o.Scenario.Least())
 	case 2*run.Overlap.IntentsOverlapped < run.Counts.Intents:
 		return fmt.Sprintf("the attempts did not overlap: in %d of %d intents two were in flight at once",
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)

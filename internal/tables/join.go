@@ -41,7 +41,7 @@ func fit(ctx context.Context, schema *server.Schema, s scenarios.Strategy) (note
 	if s.Scenario().Unique == "" {
 		return "", nil
 	}
-	unique, err := keyIsUnique(ctx, conn)
+	unique, err := keyNamed(s.Scenario().Unique).isUnique(ctx, conn)
 	if err != nil {
 		return "", fmt.Errorf("look for constraint %s: %w", s.Scenario().Unique, err)
 	}

@@ -39,19 +39,20 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 		return err
 	}
 	for _, name := range s.Without {
-		if err := doWithout(ctx, conn); err != nil {
+		if err := keyNamed(name).doWithout(ctx, conn); err != nil {
 			return fmt.Errorf("drop constraint %s for %s: %w", name, s.Name, err)
 		}
 	}
 	for _, name := range s.Needs {
-		unique, err := keyIsUnique(ctx, conn)
+		k := keyNamed(name)
+		unique, err := k.isUnique(ctx, conn)
 		if err != nil {
 			return fmt.Errorf("look for constraint %s: %w", name, err)
 		}
 		if !unique {
-			return fmt.Errorf("%w: %s needs %s, UNIQUE (idempotency_key) on cobranca, and the schema has none; "+
+			return fmt.Errorf("%w: %s needs %s, %s on %s, and the schema has none; "+
 				"without it PostgreSQL refuses its ON CONFLICT (SQLSTATE 42P10). Add\n"+
-				"  CONSTRAINT %s UNIQUE (idempotency_key)\nto the table, or leave --schema out", ErrMissingConstraint, s.Name, name, name)
+				"  CONSTRAINT %s %s\nto the table, or leave --schema out", ErrMissingConstraint, s.Name, name, k.unique(), k.table, name, k.unique())
 		}
 	}
 	return nil
@@ -68,47 +69,6 @@ func tablesAreThere(ctx context.Context, conn *pgx.Conn, names []string) error {
 		}
 	}
 	return nil
-}
-
-// doWithout drops the constraint, under whatever name the schema gives it, and leaves a plain index in its place, so that only
-// the refusal goes and not the speed of the lookup. A schema that never had the constraint is as good.
-func doWithout(ctx context.Context, conn *pgx.Conn) error {
-	rows, err := conn.Query(ctx, `
-		SELECT CASE WHEN c.conname IS NULL THEN 'DROP INDEX ' || i.indexrelid::regclass
-		            ELSE format('ALTER TABLE cobranca DROP CONSTRAINT %I', c.conname) END
-		  FROM pg_index i
-		  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-		  LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid
-		 WHERE i.indrelid = 'cobranca'::regclass AND i.indisunique
-		   AND i.indnkeyatts = 1 AND a.attname = 'idempotency_key'`)
-	if err != nil {
-		return err
-	}
-	drops, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return err
-	}
-	for _, drop := range append(drops, `CREATE INDEX ON cobranca (idempotency_key)`) {
-		if _, err := conn.Exec(ctx, drop); err != nil {
-			return fmt.Errorf("%s: %w", drop, err)
-		}
-	}
-	return nil
-}
-
-// keyIsUnique looks for what ON CONFLICT (idempotency_key) can infer: a valid, immediate, whole unique index on that column
-// alone, whatever its name (PostgreSQL docs, INSERT, "ON CONFLICT Clause").
-func keyIsUnique(ctx context.Context, conn *pgx.Conn) (bool, error) {
-	var found bool
-	err := conn.QueryRow(ctx, `
-		SELECT EXISTS (
-			SELECT FROM pg_index i
-			  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-			 WHERE i.indrelid = to_regclass('cobranca')
-			   AND i.indisunique AND i.indisvalid AND i.indimmediate
-			   AND i.indpred IS NULL AND i.indexprs IS NULL
-			   AND i.indnkeyatts = 1 AND a.attname = 'idempotency_key')`).Scan(&found)
-	return found, err
 }
 
 // Rows reads what attempts left in a scenario's tables, oldest first: the rows above an id, of orders from one on.
