@@ -56,6 +56,7 @@ the place of one that was killed; the last one out drops them, unless --keep sai
 			if err != nil {
 				return err
 			}
+			o.another = func(tables string) string { return another(o.strategy.Name, tables, c.Flags()) }
 			return a.runServe(c.Context(), f, o)
 		},
 	}
@@ -134,8 +135,7 @@ func (o serveOptions) hints(srv *server.Server, schema *server.Schema) string {
 	if srv.Info().Embedded {
 		return look
 	}
-	return look + fmt.Sprintf("\nanother service on them, or one in this one's place:\n  idemlab serve --strategy=%s --tables %s --listen 127.0.0.1:0",
-		o.strategy.Name, schema.Name())
+	return look + "\nanother service on them, or one in this one's place:\n  " + o.another(schema.Name())
 }
 
 // serveTables makes the tables, or takes those that were named.
