@@ -22,7 +22,8 @@ func (a *app) acquirer() *cobra.Command {
 		Long: `Run the simulated acquirer as a process of its own, for services that are told of it with --acquirer. Its ledger is what
 counts: it says what was asked for and whose money moved, whatever became of the service and its tables.
 
-  POST   /captures        {"key": …, "order_id": …, "amount_cents": …}; "intent" says whose wish it is, else the key does
+  POST   /captures        {"key": …, "order_id": …, "amount_cents": …}; "intent" says whose wish it is, else the key does;
+                          "installment" which of its order's charges it is, from 1, else the first
   GET    /receipts?key=…  what became of a key
   GET    /ledger          every entry, and the sums
   GET    /faults          the rules in force, and how often each has struck

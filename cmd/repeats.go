@@ -92,6 +92,9 @@ func (f *repeatsFlags) options(a *app) ([]repeats.Options, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := alike("repeats", c.strategies); err != nil {
+		return nil, err
+	}
 	var all []repeats.Options
 	for _, s := range c.strategies {
 		if sc := s.Scenario(); !sc.Followups {

@@ -56,6 +56,7 @@ the place of one that was killed; the last one out drops them, unless --keep sai
 			if err != nil {
 				return err
 			}
+			o.another = func(tables string) string { return another(o.strategy.Name, tables, c.Flags()) }
 			return a.runServe(c.Context(), f, o)
 		},
 	}
@@ -108,7 +109,7 @@ func (a *app) runServe(ctx context.Context, f serveFlags, o serveOptions) (err e
 	err = a.serveHTTP(ctx, f.listen, l, world.beside(svc.Handler()), svc.CutOff)
 	a.say("answered: %s", countsInWords(svc.Answered()))
 	if world.inside != nil {
-		a.sayTold(world.inside, scenarios.Money)
+		a.sayTold(world.inside, world.effect)
 	}
 	return err
 }
@@ -134,8 +135,7 @@ func (o serveOptions) hints(srv *server.Server, schema *server.Schema) string {
 	if srv.Info().Embedded {
 		return look
 	}
-	return look + fmt.Sprintf("\nanother service on them, or one in this one's place:\n  idemlab serve --strategy=%s --tables %s --listen 127.0.0.1:0",
-		o.strategy.Name, schema.Name())
+	return look + "\nanother service on them, or one in this one's place:\n  " + o.another(schema.Name())
 }
 
 // serveTables makes the tables, or takes those that were named.
@@ -165,7 +165,7 @@ func (a *app) service(o serveOptions, srv *server.Server, schema *server.Schema,
 		Instance: instance.Config{
 			Conn: conn, Pool: o.pool, Isolation: o.isolation, Strategy: o.strategy, Seed: o.seed, Lease: o.lease,
 		},
-		Acquirer: world.of, Syntax: o.syntax, Timeout: o.timeout, CancelWithClient: o.cancelWithClient, RetryAfter: o.retryAfter,
+		Acquirer: world.of, Effect: world.effect, Syntax: o.syntax, Timeout: o.timeout, CancelWithClient: o.cancelWithClient, RetryAfter: o.retryAfter,
 		About: map[string]string{
 			"strategy": o.strategy.Name, "isolation": string(o.isolation), "tables": schema.Name(),
 			"postgresql_version": srv.Info().Version, "acquirer": world.where,
@@ -182,6 +182,7 @@ func (a *app) service(o serveOptions, srv *server.Server, schema *server.Schema,
 type world struct {
 	inside *acquirer.Acquirer // nil where it is elsewhere
 	of     func(intent string) scenarios.Acquirer
+	effect scenarios.Effect
 	where  string
 	close  func()
 }
@@ -200,7 +201,7 @@ func (a *app) acquirerOf(ctx context.Context, o serveOptions) world {
 	if o.strategy.WantsDedup {
 		a.say("%s makes its claims for an acquirer that moves money once for each key: start it with --acquirer-dedup", o.strategy.Name)
 	}
-	return world{of: r.For, where: hostOf(o.acquirerURL), close: r.Close}
+	return world{of: r.For, effect: r.Effect(), where: hostOf(o.acquirerURL), close: r.Close}
 }
 
 // hostOf leaves out of a URL what may be a secret: a run's own acquirer has a token in its path.

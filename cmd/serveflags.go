@@ -45,6 +45,7 @@ type serveOptions struct {
 	syntax           service.KeySyntax
 	cancelWithClient bool
 	log              bool
+	another          func(tables string) string // the command line of another service on the same tables
 }
 
 // The values of --on-hang-up.

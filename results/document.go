@@ -126,6 +126,9 @@ type Server struct {
 	NotDurable string            `json:"not_durable,omitempty"` // why commits are faster here than on a server that keeps them
 }
 
+// Capture is the effect of settings that name none: it came first, and documents from before there was another say nothing.
+const Capture = "capture"
+
 // Settings is how the run was asked for.
 type Settings struct {
 	AttemptsPerIntent int     `json:"attempts_per_intent"`

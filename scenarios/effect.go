@@ -43,6 +43,7 @@ type Words struct {
 	Doubled    string // of an intent for which it happened more than once
 	Duplicates string // of which a race saw none
 	Nothing    string // it did not happen
+	Perhaps    string // what may have happened where nobody knows, or not
 	Untrue     string // what a client was told of that never was
 	Amount     string // behind the cents of which the effect speaks
 	Dedup      string // said of a far end that has it happen once for each key
@@ -56,14 +57,14 @@ func (e Effect) Words() Words {
 	if e == EMail {
 		return Words{
 			One: "e-mail", Far: "mail server", Charge: "send", Charged: "sent", Doubled: "sent twice", Duplicates: "duplicate e-mails",
-			Nothing: "no e-mail went out", Untrue: "an e-mail that never went out", Amount: "in e-mails",
+			Nothing: "no e-mail went out", Perhaps: "the e-mail may have gone out", Untrue: "an e-mail that never went out", Amount: "in e-mails",
 			Dedup:     "this mail server takes each Message-ID once. No standard asks that of it.",
 			Unwritten: "e-mails that no row tells of", Unknown: "an e-mail went out and nobody had written it down",
 		}
 	}
 	return Words{
 		One: "capture", Far: "acquirer", Charge: "charge", Charged: "charged", Doubled: "double-charged", Duplicates: "double charges",
-		Nothing: "no money moved", Untrue: "a charge that never happened", Amount: "captured",
+		Nothing: "no money moved", Perhaps: "the money may have moved", Untrue: "a charge that never happened", Amount: "captured",
 		Dedup:     "this acquirer moves money once for each key. Not every one does.",
 		Unwritten: "money taken that no row says was taken", Unknown: "money was taken and nobody had written it down", Cents: true,
 	}

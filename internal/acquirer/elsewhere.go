@@ -1,9 +1,11 @@
 package acquirer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 
 	"idemlab/scenarios"
 )
@@ -14,6 +16,8 @@ type Elsewhere interface {
 	For(intent string) scenarios.Acquirer
 	// Greet asks for nothing that counts: an error says why a capture would not get there.
 	Greet(ctx context.Context) error
+	// Effect is what a capture is there.
+	Effect() scenarios.Effect
 	// Close drops the idle connections.
 	Close()
 }
@@ -32,6 +36,9 @@ func At(base string, conns int) (Elsewhere, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no acquirer's URL: say http://HOST:PORT or smtp://HOST:PORT: %w", err)
 	}
+	if n, err := strconv.Atoi(cmp.Or(u.Port(), "1")); err != nil || n < 1 || n > 65535 { // url.Parse lets any number pass
+		return nil, fmt.Errorf("no acquirer's URL: %q is no port from 1 to 65535", u.Port())
+	}
 	switch {
 	case u.Scheme == "smtp":
 		return DialSMTP(base, conns)
@@ -40,6 +47,9 @@ func At(base string, conns int) (Elsewhere, error) {
 	}
 	return nil, fmt.Errorf("no acquirer's URL: say http://HOST:PORT, or smtp://HOST:PORT for e-mails")
 }
+
+// Effect is money: whatever takes e-mails speaks SMTP.
+func (r *Remote) Effect() scenarios.Effect { return scenarios.Money }
 
 // Greet asks for the rules, which counts nothing.
 func (r *Remote) Greet(ctx context.Context) error {

@@ -47,11 +47,11 @@ func (l letter) text(now time.Time) []byte {
 	c := l.charge
 	what := fmt.Sprintf("order %d", c.OrderID)
 	if c.Installment > 0 {
-		what += fmt.Sprintf(", instalment %d", c.Installment)
+		what += fmt.Sprintf(", instalment %d", c.Installment+1)
 	}
 	ours := url.Values{
 		"intent": {l.intent}, "key": {c.Key}, "order_id": {strconv.FormatInt(c.OrderID, 10)},
-		"amount_cents": {strconv.FormatInt(c.AmountCents, 10)}, "installment": {strconv.Itoa(c.Installment)},
+		"amount_cents": {strconv.FormatInt(c.AmountCents, 10)}, "installment": {strconv.Itoa(c.Installment + 1)},
 		"tenant": {strconv.FormatInt(c.Tenant, 10)},
 	}
 	var b bytes.Buffer
@@ -109,6 +109,9 @@ func readLetter(text []byte) (l letter, err error) {
 	}
 	if l.charge.Installment, err = strconv.Atoi(v.Get("installment")); err != nil {
 		return l, fmt.Errorf("header %s: installment: %w", labHeader, err)
+	}
+	if l.charge.Installment--; l.charge.Installment < 0 { // they count from 1 there
+		return l, fmt.Errorf("header %s: installment: the first is 1", labHeader)
 	}
 	if l.charge.Tenant, err = strconv.ParseInt(v.Get("tenant"), 10, 64); err != nil {
 		return l, fmt.Errorf("header %s: tenant: %w", labHeader, err)

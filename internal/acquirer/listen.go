@@ -42,7 +42,7 @@ func (a *Acquirer) Listen(ctx context.Context) (base string, stop func() error, 
 
 // Handler is the acquirer as a service of its own:
 //
-//	POST   /captures        make a capture: {"key": …, "order_id": …, "amount_cents": …, "intent": …}
+//	POST   /captures        make a capture: {"key": …, "order_id": …, "amount_cents": …, "intent": …}; "installment" counts from 1
 //	GET    /receipts?key=…  what became of a key
 //	GET    /ledger          every entry, and the sums
 //	GET    /faults          the rules in force, and how often each has struck
@@ -99,7 +99,7 @@ func (a *Acquirer) serveCapture(w http.ResponseWriter, r *http.Request) {
 	if req.Intent == "" {
 		req.Intent = req.Key
 	}
-	receipt, err := a.capture(r.Context(), req.Intent, scenarios.Charge{Key: req.Key, OrderID: req.OrderID, AmountCents: req.AmountCents, Installment: req.Installment, Tenant: req.Tenant})
+	receipt, err := a.capture(r.Context(), req.Intent, scenarios.Charge{Key: req.Key, OrderID: req.OrderID, AmountCents: req.AmountCents, Installment: int(req.Installment), Tenant: req.Tenant})
 	switch {
 	case err == nil:
 		writeJSON(w, receiptJSON{receipt.ID, receipt.Approved})

@@ -58,6 +58,9 @@ func (m *Mailer) Close() {
 	m.idle, m.keep = nil, 0
 }
 
+// Effect is the e-mail.
+func (m *Mailer) Effect() scenarios.Effect { return scenarios.EMail }
+
 // Greet says hello to the server and sends nothing: an error says why no message would get there.
 func (m *Mailer) Greet(ctx context.Context) error {
 	l, err := m.dial(ctx)

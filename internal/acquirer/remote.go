@@ -69,7 +69,7 @@ type remoteBound struct {
 
 func (b remoteBound) Capture(ctx context.Context, c scenarios.Charge) (scenarios.Receipt, error) {
 	var receipt receiptJSON
-	err := b.r.do(ctx, http.MethodPost, "/captures", captureRequest{b.intent, c.Key, c.OrderID, c.AmountCents, c.Installment, c.Tenant}, &receipt)
+	err := b.r.do(ctx, http.MethodPost, "/captures", captureRequest{b.intent, c.Key, c.OrderID, c.AmountCents, instalment(c.Installment), c.Tenant}, &receipt)
 	if err == nil && receipt.Receipt == "" {
 		err = errors.New("what answered gave no receipt") // no acquirer: its "not approved" would be nobody's word
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -15,12 +16,30 @@ import (
 
 // captureRequest is the body of POST /captures.
 type captureRequest struct {
-	Intent      string `json:"intent"` // empty: the key stands for it
-	Key         string `json:"key"`
-	OrderID     int64  `json:"order_id"`
-	AmountCents int64  `json:"amount_cents"`
-	Installment int    `json:"installment,omitempty"`
-	Tenant      int64  `json:"tenant,omitempty"`
+	Intent      string     `json:"intent"` // empty: the key stands for it
+	Key         string     `json:"key"`
+	OrderID     int64      `json:"order_id"`
+	AmountCents int64      `json:"amount_cents"`
+	Installment instalment `json:"installment,omitempty"`
+	Tenant      int64      `json:"tenant,omitempty"`
+}
+
+// instalment is which of an order's charges it is, from 0; whoever reads or writes it outside counts from 1, as the shop's client does, and
+// says nothing of the first.
+type instalment int
+
+func (n instalment) MarshalJSON() ([]byte, error) { return json.Marshal(int(n) + 1) }
+
+func (n *instalment) UnmarshalJSON(text []byte) error {
+	var counted int
+	if err := json.Unmarshal(text, &counted); err != nil {
+		return err
+	}
+	if counted < 1 {
+		return fmt.Errorf("installment is %d: the first is 1, and so is none at all", counted)
+	}
+	*n = instalment(counted - 1)
+	return nil
 }
 
 // receiptJSON is its answer.
@@ -38,17 +57,17 @@ type findReply struct {
 
 // entryJSON is an entry of GET /ledger, and a line of the ledger's file.
 type entryJSON struct {
-	Number      int       `json:"number"`
-	At          time.Time `json:"at"`
-	Intent      string    `json:"intent"`
-	Key         string    `json:"key"`
-	OrderID     int64     `json:"order_id"`
-	AmountCents int64     `json:"amount_cents"`
-	Receipt     string    `json:"receipt"`
-	Approved    bool      `json:"approved"`
-	Repeat      bool      `json:"repeat,omitempty"`
-	Installment int       `json:"installment,omitempty"`
-	Tenant      int64     `json:"tenant,omitempty"`
+	Number      int        `json:"number"`
+	At          time.Time  `json:"at"`
+	Intent      string     `json:"intent"`
+	Key         string     `json:"key"`
+	OrderID     int64      `json:"order_id"`
+	AmountCents int64      `json:"amount_cents"`
+	Receipt     string     `json:"receipt"`
+	Approved    bool       `json:"approved"`
+	Repeat      bool       `json:"repeat,omitempty"`
+	Installment instalment `json:"installment,omitempty"`
+	Tenant      int64      `json:"tenant,omitempty"`
 }
 
 // ledgerReply is the answer to GET /ledger: the sums first, for whoever reads it on a screen.
@@ -70,12 +89,12 @@ type rulesJSON struct {
 }
 
 func jsonOf(e Entry) entryJSON {
-	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat, e.Charge.Installment, e.Charge.Tenant}
+	return entryJSON{e.Number, e.At.UTC(), e.Intent, e.Charge.Key, e.Charge.OrderID, e.Charge.AmountCents, e.Receipt.ID, e.Receipt.Approved, e.Repeat, instalment(e.Charge.Installment), e.Charge.Tenant}
 }
 
 func (e entryJSON) entry() Entry {
 	return Entry{
-		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents, Installment: e.Installment, Tenant: e.Tenant},
+		Number: e.Number, Intent: e.Intent, Charge: scenarios.Charge{Key: e.Key, OrderID: e.OrderID, AmountCents: e.AmountCents, Installment: int(e.Installment), Tenant: e.Tenant},
 		Receipt: scenarios.Receipt{ID: e.Receipt, Approved: e.Approved}, At: e.At, Repeat: e.Repeat,
 	}
 }

@@ -283,6 +283,7 @@ func TestOnlyLikeIsCompared(t *testing.T) {
 		"attempts":            {func(r *results.Run) { r.Settings.AttemptsPerIntent = 8 }, "settings.attempts_per_intent", true},
 		"pool":                {func(r *results.Run) { r.Settings.Pool = 8 }, "settings.pool", true},
 		"the acquirer":        {func(r *results.Run) { r.Settings.AcquirerSettings = &results.AcquirerSettings{AcquirerLatency: "5ms"} }, "settings.acquirer_latency", true},
+		"effect":              {func(r *results.Run) { r.Settings.Effect = "email" }, "settings.effect", true},
 		"schema":              {func(r *results.Run) { r.Settings.Schema = "other.sql" }, "settings.schema", true},
 		"durability":          {func(r *results.Run) { r.Server.Settings = map[string]string{"fsync": "off"} }, "server.settings.fsync", true},
 		"not durable":         {func(r *results.Run) { r.Server.NotDurable = "tmpfs" }, "server.not_durable", true},
@@ -313,6 +314,33 @@ func TestOnlyLikeIsCompared(t *testing.T) {
 				t.Errorf("%s: %+v", name, b)
 			}
 		}
+	}
+}
+
+// A document that names no effect is of captures, whatever it is compared with.
+func TestTheEffectOfOldDocuments(t *testing.T) {
+	for _, engine := range []string{"race", "retry"} {
+		captures, emails := raced(50, 0), raced(50, 0)
+		captures.Engine, emails.Engine = engine, engine
+		emails.Settings.Effect = "email"
+		for _, c := range []struct {
+			old, new results.Run
+			reason   string
+		}{
+			{captures, captures, ""}, {emails, emails, ""},
+			{captures, emails, "what shapes the numbers differs: settings.effect was capture and is email"},
+			{emails, captures, "what shapes the numbers differs: settings.effect was email and is capture"},
+		} {
+			if b := one(t, []results.Run{c.old}, []results.Run{c.new}, Options{}); b.Reason != c.reason {
+				t.Errorf("%s: %q, want %q", engine, b.Reason, c.reason)
+			}
+		}
+	}
+	search := results.Run{Engine: "explore", Status: results.Complete}
+	b := one(t, []results.Run{search}, []results.Run{search}, Options{})
+	c, err := circumstancesOf(search)
+	if _, has := c.shaping["settings.effect"]; err != nil || has || len(b.Differences) > 0 {
+		t.Errorf("a run without the setting has %v, %v, %+v", c, err, b.Differences)
 	}
 }
 

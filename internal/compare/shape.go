@@ -43,6 +43,9 @@ func circumstancesOf(r results.Run) (circumstances, error) {
 			c.shaping[path] = value
 		}
 	})
+	if r.Settings != nil && r.Settings.Effect == "" {
+		c.shaping["settings.effect"] = results.Capture
+	}
 	major, _, _ := strings.Cut(r.Server.Version, ".")
 	c.shaping[majorVersion] = major
 	return c, nil

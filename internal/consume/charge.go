@@ -29,12 +29,21 @@ type payload struct {
 	Tenant      int64  `json:"inquilino,omitempty"`
 }
 
+// payloadOf counts instalments from 1, as the service does; the first is not named.
+func payloadOf(req scenarios.Request) payload {
+	p := payload(req)
+	if p.Installment > 0 {
+		p.Installment++
+	}
+	return p
+}
+
 // newCharges makes the charges and messages of a run: the same seed makes the same.
 func newCharges(o Options) []*charge {
 	charges := make([]*charge, o.Charges)
 	for n := range charges {
 		req, r := intents.Rand(o.Seed, uint64(n))
-		body, _ := json.Marshal(payload(req)) // of a string and two numbers
+		body, _ := json.Marshal(payloadOf(req)) // of a string and two numbers
 		charges[n] = &charge{req: req, messages: []broker.Message{{ID: intents.Key(r), Body: body}}}
 	}
 	for _, n := range rand.New(rand.NewPCG(o.Seed, secondStream)).Perm(o.Charges)[:o.seconds()] {
@@ -72,6 +81,9 @@ func (k KeyFrom) read(m broker.Message) (req scenarios.Request, charge string, e
 		return req, "", fmt.Errorf("read message %s: %w", m.ID, err)
 	}
 	req = scenarios.Request(p)
+	if p.Installment > 0 {
+		req.Installment--
+	}
 	if k == MessageID {
 		req.Key = m.ID
 	}

@@ -101,6 +101,9 @@ func (n node) leaf(path string) field {
 	case "object":
 		f.class = mapOf(path, n.Additional)
 	}
+	if path == effect {
+		f.enum = append(f.enum, results.Capture)
+	}
 	for _, v := range n.Enum {
 		if s, ok := v.(string); ok {
 			f.enum = append(f.enum, s)
@@ -119,6 +122,9 @@ func mapOf(path string, additional json.RawMessage) class {
 	}
 	return other
 }
+
+// effect is the field that is absent where it has its first value, which a gate may name all the same.
+const effect = "settings.effect"
 
 // names sorts what the decoder has put into a map: groups that belong together stay so, since their names start alike.
 func names(properties map[string]node) []string {
@@ -209,7 +215,7 @@ func forced() []string {
 
 // acquirers are the fields that are absent in scenarios without an acquirer.
 func acquirers() []string {
-	all := append(forced(), "counts.intents_charged")
+	all := append(forced(), "counts.intents_charged", effect)
 	for _, name := range []string{
 		"capture_requests", "captures", "declines", "duplicate_captures", "intents_double_charged", "rows", "duplicate_rows", "orphans",
 		"charged_without_record", "answered_without_charge", "owed_cents", "captured_cents",

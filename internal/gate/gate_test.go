@@ -109,6 +109,8 @@ func TestParse(t *testing.T) {
 		"control.double_charged!=true":          {charge},
 		"explore.violating>0":                   {search},
 		"explore.likely.double_charged>0":       {search},
+		"settings.effect==capture":              {charge},
+		"settings.effect!=email":                {{Engine: "retry", Acquirer: true}},
 		"followups.refused<20":                  {charge, search}, // one of them is enough
 		"duration_ms>-1":                        {charge},
 		"recovery.left.orphans>0":               {{Engine: "reconcile", Acquirer: true}},
@@ -159,6 +161,9 @@ func TestParse(t *testing.T) {
 		{"counts.duplicate_captures>0", []Kind{debit}, "has no counts.duplicate_captures"},
 		{"counts.measures.x>0", []Kind{charge}, "has no counts.measures.x"},
 		{"verdict==violted", []Kind{charge}, "one of held, violated, inconclusive"},
+		{"settings.effect==pigeon", []Kind{charge}, "one of capture, email"},
+		{"settings.effect==capture", []Kind{debit}, "has no settings.effect"},
+		{"settings.effect==capture", []Kind{search}, "has no settings.effect"},
 		{"verdict>held", []Kind{charge}, "which == and != compare"},
 		{"server.version>=15", []Kind{charge}, "is text"},
 		{"control.ran>0", []Kind{charge}, "true or false"},

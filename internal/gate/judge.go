@@ -20,6 +20,9 @@ func Judge(gates []Gate, run results.Run, k Kind) ([]results.Gate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("judge gates of %s: %w", run.Strategy, err)
 	}
+	if settings, ok := doc["settings"].(map[string]any); ok && run.Settings.Effect == "" {
+		settings["effect"] = results.Capture
+	}
 	var judged []results.Gate
 	for _, g := range gates {
 		if g.On(k) {

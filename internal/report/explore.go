@@ -26,10 +26,15 @@ func exploreFields(r results.Run) []field {
 	}
 }
 
+// ordersRun sets no number of random walks against how many orders there are: the same order comes up again and again.
 func ordersRun(e *results.Explore) []string {
-	lines := []string{thousands(int64(e.Schedules)), e.Coverage}
+	walks := thousands(int64(e.Schedules))
+	if e.Search == "random" {
+		walks += ", at random"
+	}
+	lines := []string{walks, e.Coverage}
 	if e.OrdersEstimate != nil {
-		lines = append(lines, "of about "+thousands(int64(rough(*e.OrdersEstimate)))+", by estimate")
+		lines = append(lines, "there are about "+thousands(int64(rough(*e.OrdersEstimate)))+", by estimate")
 	}
 	if e.Divergences > 0 {
 		lines = append(lines, fmt.Sprintf("%d diverged, and were run again", e.Divergences))

@@ -139,6 +139,12 @@ func again(r results.Run) string {
 		return fmt.Sprintf("idemlab repeats --strategy=%s --repeats %d --isolation '%s' --seed %d",
 			r.Strategy, r.Repeats.Settings.Repeats, r.Server.Isolation, r.Seed)
 	}
+	if r.Expiry != nil {
+		return againExpiry(r)
+	}
+	if r.Neighbours != nil {
+		return "idemlab neighbours --constraint=" + r.Strategy
+	}
 	if s := r.Settings; s != nil {
 		more := effectFlag(r)
 		if s.AcquirerSettings != nil {

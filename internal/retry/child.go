@@ -77,6 +77,7 @@ func (s setup) serve(ctx context.Context, t *talk, stderr io.Writer) (err error)
 		Acquirer: func(intent string) scenarios.Acquirer {
 			return watchedAcquirer{remote.For(intent), watch{t, s.Points, intent}}
 		},
+		Effect: remote.Effect(),
 		Watch:  func(intent string) instance.Watch { return watch{t, s.Points, intent} },
 		Syntax: service.Strict, Timeout: s.Timeout, RetryAfter: s.RetryAfter,
 	})

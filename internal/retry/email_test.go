@@ -3,6 +3,7 @@ package retry
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"idemlab/results"
 	"idemlab/scenarios"
@@ -32,6 +33,16 @@ func TestALost250(t *testing.T) {
 		if !strings.Contains(lines, "mail server: queues the e-mail as cap-") || strings.Contains(lines, "captures") {
 			t.Errorf("%s: the story is of something else:\n%s", c.s.Name, lines)
 		}
+	}
+}
+
+// Where a lease was taken over and no orphan is left, nothing is said of one.
+func TestNoEMailsOrphanWasLeft(t *testing.T) {
+	o := byEMail(options(t, scenarios.LeaseTakeoverFenced, "capture:reply-lost"))
+	o.Reconcile, o.Lease = true, 20*time.Millisecond
+	r := run(t, o)
+	if r.ExitCode != 0 || r.Retry.Orphans.After != 0 || strings.Contains(r.Reason, "is left") {
+		t.Errorf("%s, exit %d: %s; %+v", r.Verdict, r.ExitCode, r.Reason, r.Retry.Orphans)
 	}
 }
 

@@ -45,8 +45,12 @@ func (r *runner) claims(hazard scenarios.Hazard, found []scenarios.Anomaly) (nev
 	if r.o.Effect == scenarios.EMail && (hazard == scenarios.Crash || hazard == scenarios.LostReply) {
 		asks := len(never)
 		never = drop(never, scenarios.Orphan, scenarios.ChargedWithoutRecord) // it was claimed of an acquirer that can be asked
-		if r.o.Reconcile || len(never) < asks {
+		bent := r.o.Reconcile || len(never) < asks
+		switch {
+		case bent && slices.Contains(found, scenarios.Orphan):
 			note = "nobody can be asked what became of an e-mail: its orphan cannot be reconciled, and is left"
+		case len(never) < asks && slices.Contains(found, scenarios.ChargedWithoutRecord):
+			note = "nobody can be asked what became of an e-mail: that one went out unrecorded is not judged"
 		}
 	} else if r.o.Reconcile && (hazard == scenarios.Crash || hazard == scenarios.LostReply) {
 		shows = drop(shows, scenarios.Orphan)

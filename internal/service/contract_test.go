@@ -219,6 +219,23 @@ func TestAnUnknownOutcome(t *testing.T) {
 	}
 }
 
+// What may have happened, or not, is what the acquirer was asked for: no client of e-mails is told of money.
+func TestAnUnknownOutcomeIsOfTheEffect(t *testing.T) {
+	for effect, want := range map[scenarios.Effect][2]string{
+		scenarios.Money: {"The acquirer's answer did not come", "the money may have moved, or not: send"},
+		scenarios.EMail: {"The mail server's answer did not come", "the e-mail may have gone out, or not: send"},
+	} {
+		r := start(t, scenarios.InsertFirst, func(c *Config) { c.Effect = effect })
+		if err := r.acq.SetFaults([]acquirer.Rule{{Fault: acquirer.LostReply, Nth: 1}}); err != nil {
+			t.Fatal(err)
+		}
+		_, text := r.post(t, headers(KeyHeader, key(1)), body)
+		if !strings.Contains(text, want[0]) || !strings.Contains(text, want[1]) || effect != scenarios.Money && strings.Contains(text, "money") {
+			t.Errorf("%v: %s", effect, text)
+		}
+	}
+}
+
 // A client that hangs up does not undo what it asked for: the attempt goes on, and its retry gets the answer. Where the attempt
 // ends with its client, as with a handler that passes the request's context on, the retry finds a charge that nobody works on.
 func TestAClientThatHangsUp(t *testing.T) {

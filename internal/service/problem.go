@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"idemlab/internal/instance"
+	"idemlab/scenarios"
 )
 
 // problem is an answer of the kind application/problem+json (RFC 9457). The titles of the three that the draft names are the
@@ -44,11 +45,11 @@ func (p problem) write(w http.ResponseWriter) {
 }
 
 // failure is an attempt that ended in an error, by whose fault it was. Only the last is the strategy's own.
-func failure(rec instance.Record, retryAfter time.Duration) problem {
+func failure(rec instance.Record, w scenarios.Words, retryAfter time.Duration) problem {
 	switch {
 	case rec.OutcomeUnknown:
-		return problem{kind: "outcome-unknown", Status: http.StatusBadGateway, Title: "The acquirer's answer did not come",
-			Detail: "the money may have moved, or not: send the request again with the same key, never with a new one (" + rec.Err + ")"}
+		return problem{kind: "outcome-unknown", Status: http.StatusBadGateway, Title: "The " + w.Far + "'s answer did not come",
+			Detail: w.Perhaps + ", or not: send the request again with the same key, never with a new one (" + rec.Err + ")"}
 	case rec.LostServer:
 		return unavailable(rec.Err, retryAfter)
 	case rec.GivenUp:

@@ -38,7 +38,9 @@ type Config struct {
 	Instance instance.Config
 	// Acquirer is bound to an attempt's intent; see IntentHeader.
 	Acquirer func(intent string) scenarios.Acquirer
-	Syntax   KeySyntax
+	// Effect is what the acquirer is asked for: clients are told of an e-mail, or of money. Optional.
+	Effect scenarios.Effect
+	Syntax KeySyntax
 	// Timeout is the limit of one attempt.
 	Timeout time.Duration
 	// CancelWithClient ends an attempt when its client hangs up. Left out, the attempt goes on to its end, and the client's retry
@@ -206,7 +208,7 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, rec instance.Re
 		s.refuse(w, r, problem{kind: "reused", Status: http.StatusUnprocessableEntity, Title: "Idempotency-Key is already used",
 			Detail: "it belongs to a request with another pedido_id, valor_centavos or parcela: a new charge takes a new key"})
 	case scenarios.Failed:
-		s.refuse(w, r, failure(rec, s.c.RetryAfter))
+		s.refuse(w, r, failure(rec, s.c.Effect.Words(), s.c.RetryAfter))
 	default:
 		s.count(rec.HTTP)
 		h := w.Header()
