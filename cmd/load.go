@@ -30,7 +30,10 @@ Every attempt stands in the acquirer's ledger, so that a load run has a verdict:
 
 Times are given twice: the response time from when an attempt was to start, which is what a customer waits, and the service time from
 its first statement on. A closed loop's clients wait for a stalled service before they ask again, so that its response times
-understate a stall; an open loop's do not.`,
+understate a stall; an open loop's do not.
+
+The result says what the tool itself took of the processors, and on how many it ran. GOMAXPROCS=1 in the environment leaves more of a
+small machine to a server on it.`,
 		Example: `  idemlab load --strategy=insert-first,insert-first-open-tx --duration 10s
   idemlab load --strategy=insert-first --clients 32 --acquirer-latency 0
   idemlab load --strategy=insert-first --rate 200 --stall 1s --acquirer-latency 0 --duration 6s

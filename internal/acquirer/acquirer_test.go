@@ -255,8 +255,8 @@ func TestTenantsAreToldApart(t *testing.T) {
 	r.Close()
 	stop()
 	want := map[string]map[int64]scenarios.Told{"shared": {
-		0: {Requests: 1, Captures: 1, CapturedCents: 5},
-		1: {Requests: 2, Captures: 2, CapturedCents: 10},
+		0: {Requests: 1, Captures: 1, CapturedCents: 5, Receipts: []string{"cap-000002"}},
+		1: {Requests: 2, Captures: 2, CapturedCents: 10, Receipts: []string{"cap-000001", "cap-000003"}},
 	}}
 	if got := a.Tenants(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
