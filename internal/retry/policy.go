@@ -69,7 +69,7 @@ func (b Backoff) wait(n int, r *rand.Rand) time.Duration {
 		return b.base
 	case "exp":
 		whole := b.cap
-		if shift := n - 1; shift < 40 && b.base<<shift < b.cap {
+		if shift := n - 1; shift < 63 && b.base < b.cap>>shift { // the other way round it would overflow
 			whole = b.base << shift
 		}
 		return time.Duration(r.Float64() * float64(whole))

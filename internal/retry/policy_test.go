@@ -23,6 +23,12 @@ func TestBackoffsReadBackAndStayWithinTheirBounds(t *testing.T) {
 			t.Fatalf("%s waits %v before retry %d", b.String(), wait, n)
 		}
 	})
+	for n := 1; n <= 100; n++ { // a doubling too many would be negative
+		b := Exponential(268435456, 268435456)
+		if wait := b.wait(n, rand.New(rand.NewPCG(1, 1))); wait < 0 || wait > b.cap {
+			t.Errorf("%s waits %v before retry %d", b.String(), wait, n)
+		}
+	}
 	for _, text := range []string{"", "none:1s", "constant", "constant:0s", "constant:1s,2s", "exp:1s", "exp:2s,1s", "exp:1ms,2h", "linear:1s", "exp:-1s,1s"} {
 		var b Backoff
 		if b.Set(text) == nil {
