@@ -23,6 +23,8 @@ type splitCommit struct {
 	on   atomic.Bool
 	err  error
 	conn *pgx.Conn
+
+	config *pgx.ConnConfig // to connect anew with, where conn went with an interrupted statement
 }
 
 // trials is how often to look whether the server has taken the setting up; it does so within a reload's time.
@@ -51,6 +53,7 @@ func holdCommit(ctx context.Context, conn *pgx.Conn) error {
 
 func (e *engine) nameNobody(ctx context.Context) (err error) {
 	s := &e.split
+	s.config = e.config
 	if s.conn, err = pgx.ConnectConfig(ctx, e.config); err != nil {
 		return fmt.Errorf("explore: split commits: %w", err)
 	}
@@ -85,11 +88,17 @@ func (e *engine) holds(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("explore: split commits: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	done := make(chan error, 1)
+	trial, end := context.WithCancel(ctx)
+	done, ended := make(chan error, 1), make(chan struct{})
 	go func() {
-		_, err := conn.Exec(ctx, `SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'idemlab', 'trial')`)
+		defer close(ended)
+		_, err := conn.Exec(trial, `SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'idemlab', 'trial')`)
 		done <- err
+	}()
+	defer func() { // also where looking fails: a connection is not to be closed while it is in use
+		end()
+		<-ended
+		_ = conn.Close(context.WithoutCancel(ctx)) // an interrupted one is closed already
 	}()
 	for {
 		select {
@@ -126,6 +135,11 @@ func (s *splitCommit) undo(ctx context.Context) error {
 		return nil
 	}
 	var err error
+	if s.on.Load() && s.conn.IsClosed() {
+		if s.conn, err = pgx.ConnectConfig(ctx, s.config); err != nil {
+			return fmt.Errorf("explore: give synchronous_standby_names back: %w; do it by hand: ALTER SYSTEM RESET synchronous_standby_names", err)
+		}
+	}
 	if s.on.Load() {
 		err = setStandby(ctx, s.conn, `ALTER SYSTEM RESET synchronous_standby_names`)
 	}
