@@ -72,7 +72,7 @@ type attempt struct {
 	number int // from 1
 	grant  chan schedule.Kind
 	made   *done                              // since the last report
-	steps  int                                // made so far
+	steps  atomic.Int32                       // made so far; atomic, since an interrupt ends a COMMIT that is held while its session is looked at
 	doing  atomic.Pointer[schedule.Footprint] // of the statement under way, should it have to wait
 	busy   atomic.Bool
 	dead   atomic.Bool
@@ -118,7 +118,7 @@ func (a *attempt) die() {
 // note keeps what the step came to for the next report.
 func (a *attempt) note(o op, result string, foot schedule.Footprint) {
 	a.made = &done{o, result, foot}
-	a.steps++
+	a.steps.Add(1)
 	a.busy.Store(false)
 }
 

@@ -85,7 +85,7 @@ func (s *session) enabled() []schedule.Action {
 		if s.at.kind == opCapture && w.losses > 0 {
 			kinds = append(kinds, schedule.LostRequest, schedule.LostReply)
 		}
-		if w.deaths > 0 && s.attempt.steps > 0 && !s.at.half {
+		if w.deaths > 0 && s.attempt.steps.Load() > 0 && !s.at.half {
 			kinds = append(kinds, schedule.Die)
 		}
 	}

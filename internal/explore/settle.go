@@ -115,7 +115,7 @@ func (w *world) take(ctx context.Context, r report) error {
 	if s.id == w.turn().Session {
 		w.turn().gave = w.turn().gave || foot.GivesBack()
 	}
-	if w.deaths > 0 && s.attempt.steps > 0 {
+	if w.deaths > 0 && s.attempt.steps.Load() > 0 {
 		s.state = answered
 		return nil
 	}
