@@ -66,8 +66,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// never is how long what is waited for may take on a machine that is busy with ten other things; after that it does not come.
+const never = 2 * time.Minute
+
 func newDatabase(srv *server.Server) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), never)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, srv.Config())
 	if err != nil {
@@ -130,7 +133,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 // address FILE NAME: waits until a command that serves has said in FILE where, and puts the URL into NAME and host and port
 // into NAME_ADDR. With a third name its first line is that of a mail server, and goes into that.
 func address(ts *testscript.TestScript, _ bool, args []string) {
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // a file cannot be waited for
+	for deadline := time.Now().Add(never); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // a file cannot be waited for
 		text, err := os.ReadFile(ts.MkAbs(args[0]))
 		said := string(text)
 		if len(args) > 2 {
@@ -273,7 +276,7 @@ func runSQL(ts *testscript.TestScript, cfg *pgx.ConnConfig, args []string) {
 }
 
 func with(ts *testscript.TestScript, cfg *pgx.ConnConfig, f func(ctx context.Context, conn *pgx.Conn)) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), never)
 	defer cancel()
 	own := cfg.Copy()
 	own.Database = ts.Getenv("DBNAME")
