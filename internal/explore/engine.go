@@ -70,6 +70,11 @@ func (e *engine) connect(ctx context.Context) (err error) {
 	if e.catalogue, err = readCatalogue(ctx, e.control); err != nil {
 		return err
 	}
+	// The tables keep the rows of every schedule, and nobody analyses them: left to itself PostgreSQL would read them whole for those of
+	// the last one, and a long search would come to spend its time on that.
+	if _, err = e.control.Exec(ctx, `SET jit = off; SET enable_seqscan = off`); err != nil {
+		return fmt.Errorf("explore: prepare the onlooker: %w", err)
+	}
 	if err = e.calm(ctx); err != nil {
 		return err
 	}
