@@ -58,7 +58,7 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.s.txn = &txn{iso: a.s.w.e.isolation}
+	a.s.txn = a.s.begin()
 	if opts.IsoLevel != "" {
 		a.s.txn.iso = opts.IsoLevel
 	}
@@ -76,10 +76,13 @@ func (a *attempt) statement(ctx context.Context, sql string, run runner) *result
 	if _, err := a.stand(o); err != nil {
 		return failed(err)
 	}
+	if info.lasting {
+		s.loose, s.stale = true, true
+	}
 	if s.conn.PgConn().TxStatus() != 'I' {
 		return a.inside(ctx, o, info, run)
 	}
-	t := &txn{iso: s.w.e.isolation}
+	t := s.begin()
 	if info.plain() || info.control || s.w.e.o.NoSplit {
 		foot := t.statement(info)
 		a.begin(foot)
@@ -152,7 +155,7 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 		a.note(o, r.words(), foot.And(t.rollback()))
 		return r
 	}
-	if r.wroteNothing() {
+	if info.wroteNothing(r) {
 		_, err := conn.Exec(ctx, "COMMIT")
 		t.writes = nil // the table as such was touched by the statement; there is nothing to publish
 		a.note(o, r.words(), foot.And(t.commit()))
@@ -174,6 +177,11 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 		return err
 	}
 	t := a.s.txn
+	if t != nil && t.everything && a.s.conn.PgConn().TxStatus() == 'T' { // it may have changed its own level
+		if err := a.s.conn.QueryRow(ctx, `SHOW transaction_isolation`).Scan(&t.iso); err != nil {
+			return a.refuse(err.Error())
+		}
+	}
 	split, err := a.s.w.e.splitsCommits(ctx, t)
 	if err != nil {
 		return a.refuse(err.Error())

@@ -23,11 +23,12 @@ type txn struct {
 	locks         []string
 	everything    bool
 	wrote         bool // rows were changed, or may have been
+	crowd         bool // there are two others and more
 }
 
 // ran notes what a statement that was not refused has come to.
 func (t *txn) ran(s statement, r *result) {
-	t.wrote = t.wrote || r.err == nil && (t.everything || len(s.writes) > 0 && !r.wroteNothing())
+	t.wrote = t.wrote || r.err == nil && (t.everything || len(s.writes) > 0 && !s.wroteNothing(r))
 }
 
 func (t *txn) snapshots() bool    { return t.iso != pgx.ReadCommitted && t.iso != pgx.ReadUncommitted }
@@ -39,6 +40,9 @@ func (t *txn) statement(s statement) schedule.Footprint {
 	t.everything = t.everything || s.everything || s.control
 	if t.everything {
 		return everything()
+	}
+	if s.setting {
+		return nil
 	}
 	var f []schedule.Access
 	if t.snapshots() && !t.sighted {
@@ -72,7 +76,13 @@ func (t *txn) collisions() []schedule.Access {
 	if !t.serializable() {
 		return nil
 	}
-	return append(each(t.reads, schedule.Saw), each(t.writes, schedule.Wrote)...)
+	f := append(each(t.reads, schedule.Saw), each(t.writes, schedule.Wrote)...)
+	if t.crowd {
+		// Of three in a row it matters which of the outer ones ended first, and they need not share a table: it is the one in the middle
+		// that each of them shares one with (the dangerous structure of README-SSI).
+		f = append(f, schedule.Access{Object: serializables, Mode: schedule.Saw})
+	}
+	return f
 }
 
 // commit is the footprint of making it all visible.
@@ -92,6 +102,9 @@ func (t *txn) end(writes schedule.Mode) schedule.Footprint {
 	f := append(each(t.writes, writes), each(t.locks, schedule.Release)...)
 	if t.serializable() {
 		f = append(f, schedule.Access{Object: serializables, Mode: schedule.Publish})
+		if t.crowd {
+			f = append(f, schedule.Access{Object: serializables, Mode: schedule.Wrote})
+		}
 	}
 	return schedule.Touch(append(f, t.collisions()...)...)
 }

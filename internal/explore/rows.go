@@ -62,10 +62,12 @@ func (r *result) unless(err error) *result {
 	return r
 }
 
-// wroteNothing says that the statement is known to have changed no row. A SELECT around a writing CTE counts what it returns,
-// not what it wrote.
-func (r *result) wroteNothing() bool {
-	return r.tag.RowsAffected() == 0 && (r.tag.Insert() || r.tag.Update() || r.tag.Delete())
+// changed is how many rows PostgreSQL says were written, and −1 where what it counts is something else.
+func (r *result) changed() int64 {
+	if r.err == nil && (r.tag.Insert() || r.tag.Update() || r.tag.Delete()) {
+		return r.tag.RowsAffected()
+	}
+	return -1
 }
 
 // words is the answer in a form that is the same whenever the same thing happens.

@@ -22,7 +22,8 @@ type session struct {
 	client  bool // its answers are judged
 	tenant  int64
 	*backend
-	txn *txn // the open transaction, nil where there is none
+	txn   *txn // the open transaction, nil where there is none
+	loose bool // a setting may have been changed for good, and nothing of what the connection does is understood any more
 
 	state   state
 	attempt *attempt
@@ -113,6 +114,11 @@ func (s *session) end(died bool) {
 	}
 }
 
+// begin is what a transaction has touched that begins now.
+func (s *session) begin() *txn {
+	return &txn{iso: s.w.e.isolation, everything: s.loose, crowd: len(s.w.e.backends) > 2}
+}
+
 // clear gives back what an attempt has left on the connection, as its process's end would, and says what that touched.
 func (s *session) clear(ctx context.Context, died bool) (schedule.Footprint, error) {
 	var foot schedule.Footprint
@@ -130,7 +136,7 @@ func (s *session) clear(ctx context.Context, died bool) (schedule.Footprint, err
 		foot = foot.And(schedule.Touch(schedule.Access{Object: advisoryLocks, Mode: schedule.Release}))
 	}
 	s.txn = nil
-	if died && s.w.e.o.Hard {
+	if died && (s.w.e.o.Hard || s.stale) {
 		return foot, s.sever(ctx)
 	}
 	return foot, s.soften(ctx, died)
@@ -156,6 +162,9 @@ func (s *session) tidy(ctx context.Context) error {
 	if s.conn.IsClosed() {
 		return s.reconnect(ctx)
 	}
+	if s.stale {
+		return s.sever(ctx)
+	}
 	return s.soften(ctx, true)
 }
 
@@ -169,6 +178,7 @@ type backend struct {
 	noticed atomic.Bool
 	gone    func(ctx context.Context, pid uint32) error // waits until a process is no more
 	sent    sent
+	stale   bool // settings were changed that the next user of the connection is not to find
 }
 
 func (b *backend) reconnect(ctx context.Context) error {
@@ -176,7 +186,7 @@ func (b *backend) reconnect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.conn, b.pid = conn, conn.PgConn().PID()
+	b.conn, b.pid, b.stale = conn, conn.PgConn().PID(), false
 	return nil
 }
 

@@ -17,6 +17,15 @@ type statement struct {
 	everything           bool     // not understood: it may touch anything
 	advisory             bool     // takes or gives back advisory locks
 	control              bool     // BEGIN, COMMIT and the like, sent as text
+	setting              bool     // SET or SHOW: no snapshot is taken for it
+	lasting              bool     // may change a setting for all that the connection does afterwards
+	targets              int      // how often something is written: more than once where a CTE writes, too
+}
+
+// wroteNothing says that the statement is known to have changed no row. What PostgreSQL counts is what the outermost statement did: a
+// CTE in it may have written all the same.
+func (s statement) wroteNothing(r *result) bool {
+	return !s.everything && s.targets == 1 && r.changed() == 0
 }
 
 // plain says that the statement, outside a transaction, is one step: it makes nothing visible.
@@ -33,7 +42,9 @@ func analyse(sql string, c catalogue) statement {
 		s.everything = true
 		return named(s, "sql")
 	}
-	s.everything = !understood(tokens)
+	s.everything = !understood(tokens) || slices.Contains(tokens, undecoded)
+	s.setting = tokens[0] == "set" || tokens[0] == "show"
+	s.lasting = s.everything && lasting(tokens)
 	s.control = slices.Contains([]string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"}, tokens[0])
 	for i, t := range tokens {
 		s.table(tokens, i, c)
@@ -72,6 +83,17 @@ func understood(tokens []string) bool {
 	return slices.Contains([]string{"select", "insert", "update", "delete", "merge", "with", "values", "show"}, tokens[0])
 }
 
+// lasting says that a statement which is not understood may change a setting of the session, as its level of isolation or search path.
+func lasting(tokens []string) bool {
+	switch tokens[0] {
+	case "set":
+		return len(tokens) == 1 || tokens[1] != "local" && tokens[1] != "transaction"
+	case "reset", "discard", "do", "call":
+		return true
+	}
+	return slices.Contains(tokens, "set_config") || slices.Contains(tokens, ";")
+}
+
 // table notes tokens[i] if it is a table, and how it is used there.
 func (s *statement) table(tokens []string, i int, c catalogue) {
 	t := tokens[i]
@@ -86,6 +108,8 @@ func (s *statement) table(tokens []string, i int, c catalogue) {
 	switch t {
 	case "into", "update", "delete", "truncate":
 		s.written(tokens, i, c)
+	case "from", "join", "using":
+		s.everything = s.everything || unknown(tokens, i, c)
 	case "for":
 		if i+1 < len(tokens) && slices.Contains([]string{"update", "share", "no", "key"}, tokens[i+1]) {
 			s.locks = add(s.locks, "") // which tables is settled when all have been seen
@@ -93,11 +117,49 @@ func (s *statement) table(tokens []string, i int, c catalogue) {
 	}
 }
 
+// unknown says that tokens[i], FROM or the like, is followed by a name that could be a table's and that nobody has heard of.
+func unknown(tokens []string, i int, c catalogue) bool {
+	if i > 0 && tokens[i-1] == "distinct" {
+		return false // IS DISTINCT FROM
+	}
+	for i++; i < len(tokens) && slices.Contains([]string{"only", "lateral"}, tokens[i]); i++ {
+	}
+	if i >= len(tokens) || !word(tokens[i]) {
+		return false // a parenthesis: what is in it is looked at by itself. A literal is no token.
+	}
+	t := tokens[i]
+	if i+1 < len(tokens) && (tokens[i+1] == "(" || tokens[i+1] == ".") {
+		return false // a function or a schema, which are looked at elsewhere
+	}
+	return c.relations[t] == 0 && t != "current_timestamp" && !isCTE(tokens, t) // EXTRACT (EPOCH FROM current_timestamp)
+}
+
+// isCTE says that the name stands before AS ( or AS [NOT] MATERIALIZED (, with or without names of columns.
+func isCTE(tokens []string, name string) bool {
+	for i, t := range tokens {
+		if t != name || i == 0 || !slices.Contains([]string{"with", "recursive", ","}, tokens[i-1]) {
+			continue
+		}
+		i++
+		if i < len(tokens) && tokens[i] == "(" {
+			for i < len(tokens) && tokens[i] != ")" {
+				i++
+			}
+			i++
+		}
+		if i < len(tokens) && tokens[i] == "as" {
+			return true
+		}
+	}
+	return false
+}
+
 // written notes the table that a writing word is followed by. Where there is none that is known, anything may be written.
 func (s *statement) written(tokens []string, i int, c catalogue) {
 	if i > 0 && slices.Contains([]string{"for", "do", "key", "then", "on"}, tokens[i-1]) {
 		return // FOR UPDATE, DO UPDATE, NO KEY UPDATE, WHEN … THEN UPDATE/DELETE, ON DELETE: the table was named before
 	}
+	s.targets++
 	for _, t := range tokens[i+1 : min(i+6, len(tokens))] {
 		switch {
 		case slices.Contains([]string{"from", "only", "table", "into", "."}, t):
@@ -131,16 +193,17 @@ func (s *statement) related(c catalogue) {
 	if len(s.locks) > 0 {
 		s.locks = slices.Clone(s.reads)
 	}
-	for _, t := range slices.Clone(s.writes) {
-		s.everything = s.everything || c.code[t]
-	}
 	for _, t := range slices.Concat(s.reads, s.writes) {
 		for _, r := range c.kin[t] {
+			s.everything = s.everything || c.relations[r] != table // a foreign table, or of a schema that is not visible
 			s.reads = add(s.reads, r)
 			if slices.Contains(s.writes, t) {
 				s.writes = add(s.writes, r)
 			}
 		}
+	}
+	for _, t := range s.writes { // also those that only a cascade reaches
+		s.everything = s.everything || c.code[t]
 	}
 }
 

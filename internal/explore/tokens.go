@@ -30,11 +30,11 @@ func next(s string) (token string, n int) {
 		return "", quoted(s, '\'')
 	case s[0] == '"':
 		n = quoted(s, '"')
-		return strings.Trim(s[:n], `"`), n
+		return strings.ReplaceAll(strings.TrimSuffix(s[1:n], `"`), `""`, `"`), n
 	case s[0] == '$':
 		return "", dollar(s)
 	}
-	n = strings.IndexFunc(s, func(r rune) bool { return !wordRune(r) })
+	n = strings.IndexFunc(s, func(r rune) bool { return !wordRune(r) && r != '$' }) // not the first, or it would be a parameter
 	if n < 0 {
 		n = len(s)
 	}
@@ -42,6 +42,9 @@ func next(s string) (token string, n int) {
 		w := strings.ToLower(s[:n])
 		if w[0] >= '0' && w[0] <= '9' {
 			return "", n
+		}
+		if w == "u" && strings.HasPrefix(s[n:], `&"`) {
+			return undecoded, n + 1 + quoted(s[n+1:], '"')
 		}
 		if n < len(s) && s[n] == '\'' { // E'…', B'…', U&'…' comes apart as word and string: an escape string may hold \'
 			return "", n + escaped(s[n:])
@@ -53,6 +56,9 @@ func next(s string) (token string, n int) {
 	}
 	return sign(s), len(s)
 }
+
+// undecoded stands for U&"…", a name with escapes in it.
+const undecoded = `u&""`
 
 func sign(s string) string { return strings.TrimSpace(s) }
 

@@ -1,0 +1,176 @@
+package explore_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/explore"
+	"idemlab/internal/server/servertest"
+	"idemlab/internal/tables"
+	"idemlab/scenarios"
+)
+
+// What a statement touches and its text does not say at once: each of these was once taken for touching nothing, and orders that
+// differ for one and the same, until the full search was asked.
+func TestWhatAStatementTouchesUnseen(t *testing.T) {
+	const three = `
+		CREATE TABLE x (k bigint); CREATE INDEX ON x (k); CREATE TABLE y (k bigint); CREATE INDEX ON y (k); CREATE TABLE z (k bigint);`
+	one := func(db querier, ctx context.Context, sql string, args ...any) int {
+		n := -1
+		_ = db.QueryRow(ctx, sql, args...).Scan(&n) // a refusal is told as −1
+		return n
+	}
+	writes := func(sql ...string) scenarios.Handler {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			for _, q := range sql {
+				if _, err := db.Exec(ctx, q, req.OrderID); err != nil {
+					return scenarios.Response{}, err
+				}
+			}
+			return says("written")
+		}
+	}
+	reads := func(sql string) scenarios.Handler {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			return says("seen %d", one(db, ctx, sql, req.OrderID))
+		}
+	}
+	// inTx runs statements, each of which gives a number, in a transaction.
+	inTx := func(iso pgx.TxIsoLevel, set string, sql ...string) scenarios.Handler {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (r scenarios.Response, err error) {
+			err = db.Session(ctx, func(db scenarios.DB) error {
+				if iso == "" && set != "" {
+					if _, err := db.Exec(ctx, set); err != nil {
+						return err
+					}
+				}
+				tx, err := db.BeginTx(ctx, pgx.TxOptions{IsoLevel: iso})
+				if err != nil {
+					return err
+				}
+				defer func() { _ = tx.Rollback(ctx) }()
+				if iso != "" && set != "" {
+					if _, err := tx.Exec(ctx, set); err != nil {
+						return err
+					}
+				}
+				var got []int
+				for _, q := range sql {
+					got = append(got, one(tx, ctx, q, req.OrderID))
+				}
+				if err := tx.Commit(ctx); err != nil {
+					return err
+				}
+				r, err = says("%v", got)
+				return err
+			})
+			return r, err
+		}
+	}
+	const (
+		readX, readY   = `/* read-x */ SELECT count(*) FROM x WHERE k = $1`, `/* read-y */ SELECT count(*) FROM y WHERE k = $1`
+		writeX, writeY = `/* write-x */ INSERT INTO x (k) VALUES ($1) RETURNING 1`, `/* write-y */ INSERT INTO y (k) VALUES ($1) RETURNING 1`
+		writeZ         = `/* write-z */ INSERT INTO z (k) VALUES ($1) RETURNING 1`
+	)
+	rr, ser := pgx.RepeatableRead, pgx.Serializable
+	for _, c := range []struct {
+		name, ddl string
+		handlers  []scenarios.Handler
+		outcomes  int
+	}{
+		{"a CTE that writes, and around it an UPDATE of no row", three, []scenarios.Handler{
+			writes(`/* put */ WITH n AS (INSERT INTO x (k) VALUES ($1) RETURNING k) UPDATE z SET k = n.k FROM n WHERE z.k < 0`), reads(readX),
+		}, 2},
+		{"two of them that look first", three, []scenarios.Handler{
+			writes(`/* put */ WITH n AS (INSERT INTO x (k) SELECT $1::bigint WHERE NOT EXISTS (SELECT FROM x WHERE k = $1) RETURNING k) UPDATE z SET k = n.k FROM n WHERE z.k < 0`),
+			inTx(pgx.ReadCommitted, "", `/* put */ WITH n AS (INSERT INTO x (k) SELECT $1::bigint WHERE NOT EXISTS (SELECT FROM x WHERE k = $1) RETURNING k) SELECT count(*) FROM n`),
+		}, 2},
+		{"a trigger that puts the row elsewhere and returns NULL", three + `
+			CREATE FUNCTION route() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO y VALUES (NEW.*); RETURN NULL; END $$;
+			CREATE TRIGGER route BEFORE INSERT ON x FOR EACH ROW EXECUTE FUNCTION route();`,
+			[]scenarios.Handler{writes(`/* put */ INSERT INTO x (k) VALUES ($1)`), reads(readY)}, 2},
+		{"a trigger on the table that a cascade reaches", `
+			CREATE TABLE audit (k bigint);
+			CREATE TABLE parent (id bigint PRIMARY KEY);
+			CREATE TABLE child (id bigint PRIMARY KEY REFERENCES parent ON DELETE CASCADE);
+			CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO audit VALUES (OLD.id); RETURN OLD; END $$;
+			CREATE TRIGGER note AFTER DELETE ON child FOR EACH ROW EXECUTE FUNCTION note();
+			INSERT INTO parent SELECT generate_series(1, 500); INSERT INTO child SELECT generate_series(1, 500);`,
+			[]scenarios.Handler{
+				writes(`/* delete */ DELETE FROM parent WHERE id = (SELECT min(id) FROM parent) AND $1::bigint > 0`),
+				func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+					before := one(db, ctx, `/* before */ SELECT count(*) FROM audit`)
+					return says("%d more", one(db, ctx, `/* after */ SELECT count(*) FROM audit`)-before)
+				},
+			}, 2},
+		{"a name with a dollar in it", `CREATE TABLE pay$log (k bigint);`, []scenarios.Handler{
+			writes(`/* put */ INSERT INTO "pay$log" (k) VALUES ($1)`), reads(`/* read */ SELECT count(*) FROM pay$log WHERE k = $1`),
+		}, 2},
+		{"a name with an escape in it", `CREATE TABLE paid (k bigint);`, []scenarios.Handler{
+			writes(`/* put */ INSERT INTO paid (k) VALUES ($1)`), reads(`/* read */ SELECT count(*) FROM U&"p\0061id" WHERE k = $1`),
+		}, 2},
+		{"SET LOCAL, which takes no snapshot", three, []scenarios.Handler{
+			inTx(rr, `/* name */ SET LOCAL application_name = 'me'`, readX, readY), writes(writeX),
+		}, 2},
+		{"SET, which makes the next transactions others", three, []scenarios.Handler{
+			inTx("", `/* level */ SET default_transaction_isolation = 'repeatable read'`, readX, readY), writes(writeX, writeY),
+		}, 3},
+		{"three SERIALIZABLE transactions, of which two share no table", three, []scenarios.Handler{
+			inTx(ser, "", readX, writeZ), inTx(ser, "", writeX, readY), inTx(ser, "", writeY),
+		}, 6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Run("first", func(t *testing.T) { sees(t, c.ddl, c.outcomes, c.handlers...) })
+			last := append(append([]scenarios.Handler{}, c.handlers[1:]...), c.handlers[0])
+			t.Run("last", func(t *testing.T) { sees(t, c.ddl, c.outcomes, last...) })
+		})
+	}
+}
+
+func says(format string, args ...any) (scenarios.Response, error) {
+	return scenarios.Response{Answer: scenarios.InProgress, HTTP: 200, Body: fmt.Sprintf(format, args...)}, nil
+}
+
+// sees runs the handlers beside one another, in full and reduced, over tables of their own, and wants both to agree on so many outcomes.
+func sees(t *testing.T, ddl string, outcomes int, handlers ...scenarios.Handler) {
+	s := strategy("unseen", handlers[0])
+	o := explore.Defaults(s)
+	o.Sessions, o.AttemptsPerSession = 1, 1
+	for i, h := range handlers[1:] {
+		o.Others = append(o.Others, scenarios.Job{Name: fmt.Sprint("other-", i), New: func(scenarios.Env, scenarios.Strategy) scenarios.Handler { return h }})
+	}
+	var found [2]explore.Result
+	for i, search := range []string{explore.Full, explore.DPOR} {
+		o.Search = search
+		schema, err := tables.Create(t.Context(), servertest.Server(t), schemaSQL(t)+ddl, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[i], err = explore.Run(t.Context(), schema.Config(), o)
+		if err != nil || !found[i].Complete || found[i].Inconclusive != "" || found[i].Divergences > 0 {
+			t.Errorf("%s: %s, %d divergences, %s, %v", search, found[i].Coverage(), found[i].Divergences, found[i].Inconclusive, err)
+		}
+		if err := schema.Drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := explore.Compare(found[0], found[1]); d != "" {
+		t.Error(d)
+	}
+	if n := len(found[0].Keys()); n != outcomes {
+		t.Errorf("%d outcomes, want %d: %v", n, outcomes, found[0].Keys())
+	}
+}
+
+func schemaSQL(t testing.TB) string {
+	t.Helper()
+	ddl, err := os.ReadFile("../../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(ddl)
+}
