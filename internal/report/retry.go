@@ -151,12 +151,12 @@ func retryOrphans(t results.Retry) string {
 
 func retryUnrecorded(t results.Retry) string {
 	switch u := t.Unrecorded; {
-	case u == nil:
+	case u == nil || u.BeforeCents == nil || u.AfterCents == nil:
 		return absent
 	case t.Reconciliation == nil:
-		return reais(u.AfterCents)
+		return reais(*u.AfterCents)
 	default:
-		return fmt.Sprintf("%s before, %s after", reais(u.BeforeCents), reais(u.AfterCents))
+		return fmt.Sprintf("%s before, %s after", reais(*u.BeforeCents), reais(*u.AfterCents))
 	}
 }
 
