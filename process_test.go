@@ -2,11 +2,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"idemlab/internal/acquirer"
@@ -21,6 +24,24 @@ type process struct {
 	cmd   *exec.Cmd
 	stdin io.Closer
 	url   string
+
+	ending chan struct{} // is closed when it has said that it was told to end, and what it waits for
+}
+
+// until is written to by one goroutine, and closes seen when text has gone by.
+type until struct {
+	text string
+	seen chan struct{}
+	said []byte
+}
+
+func (u *until) Write(p []byte) (int, error) {
+	before := bytes.Contains(u.said, []byte(u.text))
+	u.said = append(u.said, p...)
+	if !before && bytes.Contains(u.said, []byte(u.text)) {
+		close(u.seen)
+	}
+	return len(p), nil
 }
 
 // startProcess starts this program again, as any parent would: the server's address in the environment, because it may hold a
@@ -34,7 +55,8 @@ func startProcess(t *testing.T, dsn string, args ...string) *process {
 	p := &process{cmd: exec.Command(self, append(args, "--until-eof")...)}
 	p.cmd.Args[0] = "idemlab" // which of its commands the test binary is to be
 	p.cmd.Env = append(os.Environ(), "IDEMLAB_DSN="+dsn)
-	p.cmd.Stderr = t.Output()
+	p.ending = make(chan struct{})
+	p.cmd.Stderr = io.MultiWriter(t.Output(), &until{text: "ending: ", seen: p.ending})
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,4 +145,70 @@ func TestAParentKillsAndReplacesItsService(t *testing.T) {
 			}
 		})
 	}
+}
+
+// While the acquirer has a request in its hands, the first Ctrl-C waits for its answer and hands it on, and a second one kills, whatever
+// --grace says.
+func TestTheSecondCtrlCKills(t *testing.T) {
+	for name, second := range map[string]bool{"the first alone": false, "a second": true} {
+		t.Run(name, func(t *testing.T) {
+			srv := servertest.Server(t)
+			acq := acquirer.New(acquirer.Options{})
+			base, hangUp, err := acq.Listen(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hangUp()
+			gate := acq.Hold()
+			p := startProcess(t, srv.DSN(), "serve", "--acquirer", base, "--pool", "2", "--listen", "127.0.0.1:0", "--grace", "1h")
+			client := service.Dial(p.url, 1)
+			defer client.Close()
+			type told struct {
+				answer scenarios.Answer
+				err    error
+			}
+			heard := make(chan told, 1)
+			go func() {
+				reply, err := client.Charge(t.Context(), "i", scenarios.Request{Key: "8e03978e-40d5-43dd-bc93-6894a57f9324", OrderID: 123, AmountCents: 25000})
+				if err != nil {
+					heard <- told{err: err}
+					return
+				}
+				heard <- told{answer: reply.Answer()}
+			}()
+			<-gate.Arrivals()
+			interrupt := func() {
+				if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+					t.Fatal(err)
+				}
+			}
+			interrupt()
+			<-p.ending
+			if !second {
+				gate.Open()
+				if got := <-heard; got.answer != scenarios.Charged {
+					t.Errorf("the client was told %+v", got)
+				}
+				if err := p.cmd.Wait(); err != nil {
+					t.Errorf("ended with %v", err)
+				}
+				return
+			}
+			interrupt()
+			var exit *exec.ExitError
+			if err := p.cmd.Wait(); !errors.As(err, &exit) || !killed(exit) {
+				t.Errorf("ended with %v", err)
+			}
+			if got := <-heard; got.err == nil {
+				t.Errorf("the killed service answered %+v", got)
+			}
+			gate.Open()
+		})
+	}
+}
+
+// killed says whether SIGINT ended the process, rather than its own doing.
+func killed(exit *exec.ExitError) bool {
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGINT
 }

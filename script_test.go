@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -36,6 +37,11 @@ func TestMain(m *testing.M) {
 type withServer struct{ m *testing.M }
 
 func (w withServer) Run() int {
+	// Scripts interrupt what they start. Where these tests run with SIGINT ignored, as in a script's background, their children would inherit
+	// that, and honour it; a signal that is caught they do not inherit.
+	if signal.Ignored(os.Interrupt) {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	return servertest.Main(w.m, func(args []string) (int, bool) {
 		return cmd.Instance(args, os.Stdin, os.Stdout, os.Stderr)
 	})

@@ -122,6 +122,7 @@ func (f *consumeFlags) options(a *app) ([]consume.Options, error) {
 		o.Scenario, o.Strategy = s.Scenario(), s
 		all = append(all, o)
 	}
+	a.warnDeclines(f.declines, scenarios.Money)
 	return all, nil
 }
 

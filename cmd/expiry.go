@@ -139,5 +139,6 @@ func (f *expiryFlags) demonstrations(a *app) ([]demonstration, common, error) {
 				return expiry.Run(ctx, srv, o)
 			}})
 	}
+	a.warnDeclines(f.declines, scenarios.Money)
 	return list, c, nil
 }

@@ -1,10 +1,14 @@
 package cmd
 
 import (
+	"bytes"
 	"errors"
+	"html"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"idemlab/internal/report"
 	"idemlab/results"
 	"idemlab/scenarios"
 )
@@ -86,6 +90,64 @@ func TestGatesAreForTheScenariosThatRun(t *testing.T) {
 		var usage usageError
 		if (err != nil) != c.refused || err != nil && !errors.As(err, &usage) {
 			t.Errorf("%s: %v", c.expr, err)
+		}
+	}
+}
+
+// What a failure says to type is understood by the command that it names, flag for flag and value for value.
+func TestWhatAFailureSaysToTypeIsUnderstood(t *testing.T) {
+	gates := []results.Gate{{Expr: "duration_ms>0", Field: "duration_ms", Op: ">", Value: 1.0, Limit: 0.0, Outcome: results.GateFailed}}
+	acq := results.AcquirerSettings{AcquirerLatency: "exp:50ms", DeclineShare: 0.5, AcquirerDedup: true}
+	schema := filepath.Join(t.TempDir(), "own tables.sql")
+	for _, r := range []results.Run{
+		{Engine: "race", Settings: &results.Settings{AttemptsPerIntent: 4, Intents: 3, Rounds: 2, Instances: 1, Pool: 4, Effect: "email", AcquirerSettings: &acq, LeaseMS: 0.5, Schema: schema}},
+		{Engine: "explore", Explore: &results.Explore{Sessions: 2, AttemptsPerSession: 3, Crashes: 1, Search: "full", Hard: true, Instances: 2, Beside: []string{"purger"}, Coverage: "exhaustive"}},
+		{Engine: "expiry", Expiry: &results.Expiry{Settings: results.ExpirySettings{KeyLifetimeS: 86400, RetryAfterS: 90001, Purge: "finished", Answered: 10, Batch: 4, DeclineShare: 0.5, Dedup: true}}},
+		{Engine: "recover", Recovery: &results.Recovery{Settings: results.RecoverySettings{Reconciler: "patient", LeaseMS: 200, DeadlineMS: 400,
+			Demonstration: &results.Demonstration{Befalls: []string{"after-claim", "slow-answer"}, IntentsEach: 2, AcquirerSettings: acq}}}},
+		{Engine: "reconcile", Recovery: &results.Recovery{Settings: results.RecoverySettings{LeaseMS: 60000, DeadlineMS: 90000, DryRun: true, Tables: "idemlab_6b1f0c2d9a3e4f58"}}},
+		{Engine: "stored", Stored: &results.Stored{Policy: "final"}},
+		{Engine: "bystander", Bystander: &results.Bystander{Cells: []results.BystanderCell{{Hot: 20, AcquirerLatencyMS: 0.5}, {Hot: 40, AcquirerLatencyMS: 1000}}}},
+		{Engine: "consume", Consume: &results.Consume{Settings: results.ConsumeSettings{Broker: "postgres", KeyFrom: "payload", WindowMS: 3000, DoublePublishShare: 0.5,
+			DoublePublishID: "same", DoublePublishAfterMS: 10, DedupWindowMS: 5, AcquirerSettings: &acq, LeaseMS: 1, Schema: schema}}},
+		{Engine: "load", Load: &results.Load{Settings: results.LoadSettings{Clients: 16, HotShare: 0.5, HotKeys: 4, StallMS: 100, AcquirerSettings: &acq, LeaseMS: 1, Schema: schema}}},
+		{Engine: "load", Load: &results.Load{Settings: results.LoadSettings{Rate: 2e6, Arrivals: "constant", MaxInFlight: 10}}},
+		{Engine: "repeats", Repeats: &results.Repeats{}},
+		{Engine: "storage", Storage: &results.Storage{Layout: "uuid-v7"}},
+		{Engine: "neighbours", Neighbours: &results.Neighbours{}},
+		{Engine: "retry", Settings: &results.Settings{Effect: "email", AcquirerSettings: &acq, LeaseMS: 0.5}, Retry: &results.Retry{
+			Settings: results.RetrySettings{Backoff: "none", KeyPolicy: "new-per-attempt", Reconcile: true}, Faults: []results.RetryFault{{Fault: "answer:lost@1"}}}},
+	} {
+		r.Strategy, r.Seed, r.Status, r.Gates, r.Server.Isolation = "insert-first", 7, results.Complete, gates, "read committed"
+		var b bytes.Buffer
+		if err := report.JUnit(&b, results.Document{Runs: []results.Run{r}}); err != nil {
+			t.Fatal(err)
+		}
+		_, line, found := strings.Cut(html.UnescapeString(b.String()), "again: idemlab ")
+		line, _, _ = strings.Cut(line, "</failure>")
+		if !found {
+			t.Errorf("%s: nothing to type in\n%s", r.Engine, b.String())
+			continue
+		}
+		// By the quotes: what is between them is one word.
+		var words []string
+		for i, part := range strings.Split(line, "'") {
+			if i%2 == 1 {
+				words = append(words, part)
+				continue
+			}
+			words = append(words, strings.Fields(part)...)
+		}
+		c, flags, err := (&app{}).root().Find(words)
+		if err != nil || c.Name() != r.Engine {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		if err := c.ParseFlags(flags); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		if c.Flags().NArg() > 0 {
+			t.Errorf("%s: %q are words of no flag", line, c.Flags().Args())
 		}
 	}
 }

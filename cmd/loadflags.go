@@ -120,6 +120,7 @@ func (f *loadFlags) options(a *app) ([]load.Options, error) {
 		o.Scenario, o.Strategy = s.Scenario(), s
 		all = append(all, o)
 	}
+	a.warnDeclines(f.declines, scenarios.Money)
 	return all, nil
 }
 

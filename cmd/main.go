@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"slices"
 	"strconv"
@@ -41,7 +42,8 @@ const (
 
 // Main runs one command and returns the exit code. schema is the text of schema.sql; the rest is the process's own.
 //
-// The first Ctrl-C or SIGTERM ends the run, which cleans up and reports what it has; a second one kills.
+// The first Ctrl-C or SIGTERM ends the run, which cleans up and reports what it has; a second one kills. Where whoever started it had SIGINT
+// ignored it stays so: see endings.
 func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if server.IsSupervisor(args) {
 		return server.Supervise(args, stdin, stderr)
@@ -49,9 +51,8 @@ func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr
 	if code, ok := Instance(args, stdin, stdout, stderr); ok {
 		return code
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignalled(endings())
 	defer stop()
-	context.AfterFunc(ctx, stop) // from here on the signal has its default effect again
 	signal.Ignore(syscall.SIGPIPE)
 
 	a := &app{schema: schema, environ: environ, stdin: stdin, stdout: stdout, stderr: stderr}
@@ -59,6 +60,33 @@ func Main(schema string, args, environ []string, stdin io.Reader, stdout, stderr
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	return a.exit(err, slices.ContainsFunc(args, wantsJSON))
+}
+
+// untilSignalled returns a context that ends with the first of the signals. They have their default effect again before anybody can know of that
+// end, so that no second one is lost.
+func untilSignalled(signals []os.Signal) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, signals...)
+	go func() {
+		select {
+		case <-first:
+		case <-ctx.Done():
+		}
+		signal.Stop(first)
+		cancel()
+	}()
+	return ctx, cancel
+}
+
+// endings are the signals that end a run. A SIGINT that was ignored from the start, as by trap ” INT or for what a script starts in its
+// background, is not among them: the Ctrl-C is meant for others then, and Notify would have it end this, too. SIGTERM always is, since to
+// notify of no signals is to notify of all.
+func endings() []os.Signal {
+	if signal.Ignored(syscall.SIGINT) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 }
 
 // Instance answers as one more instance of the service where args say so.

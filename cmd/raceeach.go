@@ -41,7 +41,7 @@ func (a *app) raceEach(ctx context.Context, f raceFlags, jobs []job) (ran []job,
 		intents += j.race.Intents * j.race.Rounds
 	}
 	if t := acquirerTime(jobs); t >= long {
-		a.say("this takes a while: the acquirer's answers alone about %v, and more where attempts queue for it", t.Round(time.Second))
+		a.say("this takes a while: the %s's answers alone about %v, and more where attempts queue for it", jobs[0].race.Effect.Words().Far, t.Round(time.Second))
 	}
 	var done atomic.Int64
 	bar := a.progress(int64(intents), &done)

@@ -69,7 +69,7 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 	case f.timeout < 0:
 		return nil, usagef("--attempt-timeout %v: say more than 0", f.timeout)
 	case f.timeout > 0 && f.timeout <= f.latency.Mean():
-		return nil, usagef("--attempt-timeout %v: the acquirer takes %v, so most attempts would be given up; say more", f.timeout, f.latency.String())
+		return nil, usagef("--attempt-timeout %v: the %s takes %v, so most attempts would be given up; say more", f.timeout, f.effect.Words().Far, f.latency.String())
 	case f.lease < 0:
 		return nil, usagef("--lease %v: say 0 or more", f.lease)
 	}
@@ -109,6 +109,9 @@ func (f *raceFlags) options(a *app) ([]race.Options, error) {
 			AttemptTimeout: timeout, Lease: f.lease, Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep,
 			Child: child,
 		})
+	}
+	if c.strategies[0].Scenario().Acquirer {
+		a.warnDeclines(f.declines, f.effect.Effect)
 	}
 	return all, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"runtime"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ type reconcileFlags struct {
 	dryRun                     bool
 
 	whose scenarios.Strategy
+	asked acquirer.Elsewhere // what --acquirer names
 }
 
 // reconcileConnections are the schema's lock, and the one that works.
@@ -75,17 +75,11 @@ The exit code is 0 where nothing is left, 4 where something is. idemlab recover 
 
 // check refuses everything that can be wrong before a server is looked for.
 func (f *reconcileFlags) check(a *app) (err error) {
-	u, urlErr := url.Parse(f.acquirer)
 	switch {
 	case f.tables == "":
 		return usagef("--tables: name the schema of the tables, such as idemlab_6b1f0c2d9a3e4f58; or see idemlab recover, which makes its own")
 	case f.acquirer == "":
 		return usagef("--acquirer: name the URL of the acquirer that the service charged at, such as http://127.0.0.1:8081")
-	case urlErr == nil && u.Scheme == "smtp":
-		return usagef("--acquirer %q: SMTP has no way to ask whether an e-mail went out, so that its orphans cannot be reconciled; what a person knows of one "+
-			"(the customer, the mail server's log) has to be written down by hand", hostOf(f.acquirer))
-	case urlErr != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return usagef("--acquirer %q: say its URL, such as http://127.0.0.1:8081", f.acquirer)
 	case f.lease <= 0:
 		return usagef("--lease %v: say more than 0, and more than the longest call to the acquirer", f.lease)
 	case f.deadline != 0 && f.deadline < f.lease:
@@ -97,6 +91,13 @@ func (f *reconcileFlags) check(a *app) (err error) {
 	}
 	if err := server.CheckSchemaName(f.tables); err != nil {
 		return err
+	}
+	if f.asked, err = elsewhereAt(f.acquirer, 1); err != nil {
+		return err
+	}
+	if f.asked.Effect() == scenarios.EMail {
+		return usagef("--acquirer %q: SMTP has no way to ask whether an e-mail went out, so that its orphans cannot be reconciled; what a person knows of one "+
+			"(the customer, the mail server's log) has to be written down by hand", hostOf(f.acquirer))
 	}
 	f.whose, err = strategyOf(f.strategy)
 	if err == nil && !f.whose.Scenario().Acquirer {
@@ -145,9 +146,8 @@ func (a *app) reconcileOnce(ctx context.Context, f reconcileFlags) (run results.
 	defer server.CloseConn(ctx, conn)
 
 	run = f.describe(srv.Info())
-	remote := acquirer.Dial(f.acquirer, 1)
-	defer remote.Close()
-	report, err := recovery.Reconcile(ctx, conn, remote.For("reconciler"), recovery.Options{
+	defer f.asked.Close()
+	report, err := recovery.Reconcile(ctx, conn, f.asked.For("reconciler"), recovery.Options{
 		Lease: f.lease, Deadline: f.deadline, Patience: f.patience, DryRun: f.dryRun, AcquirerKey: f.whose.AcquirerKey,
 	})
 	run.DurationMS = results.MS(time.Since(run.StartedAt))

@@ -159,5 +159,6 @@ func (f *recoverFlags) demonstrations(a *app) ([]demonstration, common, error) {
 				return orphans.Run(ctx, srv, o)
 			}})
 	}
+	a.warnDeclines(f.declines, scenarios.Money)
 	return list, c, nil
 }

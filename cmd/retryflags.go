@@ -141,6 +141,7 @@ func (f *retryFlags) options(a *app) ([]retry.Options, error) {
 			Seed: c.seed, Expect: c.expect, DDL: c.ddl, Keep: f.keep, Child: child,
 		})
 	}
+	a.warnDeclines(f.world.declines, f.effect.Effect)
 	if f.once() {
 		a.say("warning: --retries 0 with one tap: %s", f.undecided())
 	}

@@ -195,11 +195,15 @@ func (a *app) acquirerOf(ctx context.Context, o serveOptions) world {
 	r := o.elsewhere
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	w, start := r.Effect().Words(), "idemlab acquirer"
+	if r.Effect() != scenarios.Money {
+		start += " --effect=" + r.Effect().String()
+	}
 	if err := r.Greet(asked); err != nil {
-		a.say("warning: no acquirer answers at %s yet: start one with idemlab acquirer (%v)", hostOf(o.acquirerURL), err)
+		a.say("warning: no %s answers at %s yet: start one with %s (%v)", w.Far, hostOf(o.acquirerURL), start, err)
 	}
 	if o.strategy.WantsDedup {
-		a.say("%s makes its claims for an acquirer that moves money once for each key: start it with --acquirer-dedup", o.strategy.Name)
+		a.say("%s makes its claims for one that %s: start the %s with --acquirer-dedup", o.strategy.Name, w.Once, w.Far)
 	}
 	return world{of: r.For, effect: r.Effect(), where: hostOf(o.acquirerURL), close: r.Close}
 }

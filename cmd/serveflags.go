@@ -161,14 +161,19 @@ func (f *serveFlags) takeAcquirer(o *serveOptions, changed func(string) bool) er
 			return usagef("--%s is for an acquirer inside, and --acquirer names another one: give it to that one, idemlab acquirer --%s …", flag, flag)
 		}
 	}
-	elsewhere, err := acquirer.At(f.acquirer, f.pool)
-	if err != nil {
-		return usagef("--acquirer %q: say its URL, the first line that idemlab acquirer prints, such as http://127.0.0.1:8081, or smtp://127.0.0.1:8025 for e-mails",
-			f.acquirer)
-	}
-	o.elsewhere = elsewhere
+	var err error
+	o.elsewhere, err = elsewhereAt(f.acquirer, f.pool)
 	o.acquirerURL = f.acquirer
-	return nil
+	return err
+}
+
+// elsewhereAt takes the value of --acquirer, before anything runs.
+func elsewhereAt(base string, conns int) (acquirer.Elsewhere, error) {
+	e, err := acquirer.At(base, conns)
+	if err != nil {
+		return nil, usagef("--acquirer %q: %w", base, err)
+	}
+	return e, nil
 }
 
 // takeServer refuses what makes sense on a server of the user's only.

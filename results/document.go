@@ -180,18 +180,23 @@ type Counts struct {
 
 // AcquirerCounts are what the acquirer was told, what the table says, and the money.
 type AcquirerCounts struct {
-	CaptureRequests       int   `json:"capture_requests"`
-	Captures              int   `json:"captures"`
-	Declines              int   `json:"declines"`
-	DuplicateCaptures     int   `json:"duplicate_captures"`
-	IntentsDoubleCharged  int   `json:"intents_double_charged"`
-	Rows                  *int  `json:"rows,omitempty"` // these four are absent where the table could not be read
-	DuplicateRows         *int  `json:"duplicate_rows,omitempty"`
-	Orphans               *int  `json:"orphans,omitempty"`
-	ChargedWithoutRecord  *int  `json:"charged_without_record,omitempty"`
-	AnsweredWithoutCharge int   `json:"answered_without_charge"`
-	OwedCents             int64 `json:"owed_cents"` // one charge per intent whose capture was approved
-	CapturedCents         int64 `json:"captured_cents"`
+	CaptureRequests       int  `json:"capture_requests"`
+	Captures              int  `json:"captures"`
+	Declines              int  `json:"declines"`
+	DuplicateCaptures     int  `json:"duplicate_captures"`
+	IntentsDoubleCharged  int  `json:"intents_double_charged"`
+	Rows                  *int `json:"rows,omitempty"` // these four are absent where the table could not be read
+	DuplicateRows         *int `json:"duplicate_rows,omitempty"`
+	Orphans               *int `json:"orphans,omitempty"`
+	ChargedWithoutRecord  *int `json:"charged_without_record,omitempty"`
+	AnsweredWithoutCharge int  `json:"answered_without_charge"`
+	*MoneyCounts               // absent where what must happen once moves no money
+}
+
+// MoneyCounts are what the intents came to.
+type MoneyCounts struct {
+	OwedCents     int64 `json:"owed_cents"` // one charge per intent whose capture was approved
+	CapturedCents int64 `json:"captured_cents"`
 }
 
 // Followups are the attempts sent after each race, when nothing was in flight: a repeat, which must be replayed with the same

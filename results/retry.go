@@ -86,14 +86,14 @@ type RetryOrphans struct {
 type RetryOrphan struct {
 	Intent     string `json:"intent"`
 	OrderID    int64  `json:"order_id"`
-	TakenCents int64  `json:"taken_cents"`
-	Left       bool   `json:"left"` // still there at the end
+	TakenCents *int64 `json:"taken_cents,omitempty"` // absent, as all cents here, where the effect moves no money
+	Left       bool   `json:"left"`                  // still there at the end
 }
 
-// RetryUnrecorded is money that was taken and that no row says was taken.
+// RetryUnrecorded is money that was taken and that no row says was taken, or e-mails that no row tells of.
 type RetryUnrecorded struct {
-	BeforeCents int64           `json:"before_reconciliation_cents"`
-	AfterCents  int64           `json:"after_cents"`
+	BeforeCents *int64          `json:"before_reconciliation_cents,omitempty"`
+	AfterCents  *int64          `json:"after_cents,omitempty"`
 	Named       []RetryMoneyGap `json:"named"` // those before; at most 200
 }
 
@@ -101,7 +101,7 @@ type RetryUnrecorded struct {
 type RetryMoneyGap struct {
 	Intent   string   `json:"intent"`
 	OrderID  int64    `json:"order_id"`
-	Cents    int64    `json:"cents"`
+	Cents    *int64   `json:"cents,omitempty"`
 	Receipts []string `json:"receipts"` // that stand in no row
 	Left     bool     `json:"left"`
 }

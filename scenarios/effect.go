@@ -46,6 +46,7 @@ type Words struct {
 	Perhaps    string // what may have happened where nobody knows, or not
 	Untrue     string // what a client was told of that never was
 	Amount     string // behind the cents of which the effect speaks
+	Once       string // what a far end does that has it happen once for each key
 	Dedup      string // said of a far end that has it happen once for each key
 	Unwritten  string // it happened, and no row says so
 	Unknown    string // the same, of one intent's story
@@ -58,6 +59,7 @@ func (e Effect) Words() Words {
 		return Words{
 			One: "e-mail", Far: "mail server", Charge: "send", Charged: "sent", Doubled: "sent twice", Duplicates: "duplicate e-mails",
 			Nothing: "no e-mail went out", Perhaps: "the e-mail may have gone out", Untrue: "an e-mail that never went out", Amount: "in e-mails",
+			Once:      "takes each Message-ID once",
 			Dedup:     "this mail server takes each Message-ID once. No standard asks that of it.",
 			Unwritten: "e-mails that no row tells of", Unknown: "an e-mail went out and nobody had written it down",
 		}
@@ -65,6 +67,7 @@ func (e Effect) Words() Words {
 	return Words{
 		One: "capture", Far: "acquirer", Charge: "charge", Charged: "charged", Doubled: "double-charged", Duplicates: "double charges",
 		Nothing: "no money moved", Perhaps: "the money may have moved", Untrue: "a charge that never happened", Amount: "captured",
+		Once:      "moves money once for each key",
 		Dedup:     "this acquirer moves money once for each key. Not every one does.",
 		Unwritten: "money taken that no row says was taken", Unknown: "money was taken and nobody had written it down", Cents: true,
 	}
@@ -84,6 +87,11 @@ func (w Words) Came(n int, cents int64) string {
 		return w.count(n)
 	}
 	return fmt.Sprintf("taken %d.%02d", cents/100, cents%100)
+}
+
+// NoneApproved is why a run in which it never happened proves nothing.
+func (w Words) NoneApproved() string {
+	return fmt.Sprintf("the %s approved nothing, so nothing could be %s twice", w.Far, w.Charged)
 }
 
 // count is so many of it.

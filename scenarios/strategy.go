@@ -131,11 +131,11 @@ type Receipt struct {
 }
 
 // ErrOutcomeUnknown says that the acquirer's answer never came. Test for it with errors.Is.
-var ErrOutcomeUnknown = errors.New("acquirer: outcome unknown")
+var ErrOutcomeUnknown = errors.New("outcome unknown")
 
 // ErrCannotAsk says that what is behind the acquirer has no way to tell what became of a key, now or later: an e-mail is sent and
 // forgotten. An unknown outcome then stays unknown. Test for it with errors.Is.
-var ErrCannotAsk = errors.New("acquirer: cannot be asked")
+var ErrCannotAsk = errors.New("cannot be asked")
 
 // Env is what an instance is given from outside, so that engines own time, chance and waiting.
 type Env struct {

@@ -3,7 +3,7 @@ package acquirer
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"net/url"
 	"strconv"
 
@@ -31,21 +31,27 @@ func (a *Acquirer) ListenFor(ctx context.Context, e scenarios.Effect) (url strin
 }
 
 // At prepares a client for the acquirer at a URL, by its scheme: http or https for a Remote, smtp for a Mailer. It connects to nothing yet.
+// An error says what is wrong with the URL, and what to say; it repeats none of it but the port, since a run's own acquirer has a token in it.
 func At(base string, conns int) (Elsewhere, error) {
+	no := func(why string) (Elsewhere, error) {
+		return nil, errors.New(why + "; say the first line that idemlab acquirer prints, such as http://127.0.0.1:8081, or smtp://127.0.0.1:8025 for e-mails")
+	}
 	u, err := url.Parse(base)
 	if err != nil {
-		return nil, fmt.Errorf("no acquirer's URL: say http://HOST:PORT or smtp://HOST:PORT: %w", err)
+		return no("it is no URL")
 	}
 	if n, err := strconv.Atoi(cmp.Or(u.Port(), "1")); err != nil || n < 1 || n > 65535 { // url.Parse lets any number pass
-		return nil, fmt.Errorf("no acquirer's URL: %q is no port from 1 to 65535", u.Port())
+		return no(u.Port() + " is no port from 1 to 65535")
 	}
 	switch {
+	case u.Scheme != "smtp" && u.Scheme != "http" && u.Scheme != "https":
+		return no("it is no URL of http, https or smtp")
+	case u.Hostname() == "":
+		return no("it names no host")
 	case u.Scheme == "smtp":
 		return DialSMTP(base, conns)
-	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
-		return Dial(base, conns), nil
 	}
-	return nil, fmt.Errorf("no acquirer's URL: say http://HOST:PORT, or smtp://HOST:PORT for e-mails")
+	return Dial(base, conns), nil
 }
 
 // Effect is money: whatever takes e-mails speaks SMTP.

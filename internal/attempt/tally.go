@@ -24,7 +24,7 @@ func (l *Lab) Tally(ctx context.Context, name string) (Tally, error) {
 	ledger := l.Acquirer.Counts()
 	var charged int
 	var duplicateRows, allRows, orphans, withoutRecord int
-	c := &results.AcquirerCounts{Rows: &allRows, DuplicateRows: &duplicateRows, Orphans: &orphans, ChargedWithoutRecord: &withoutRecord}
+	c := &results.AcquirerCounts{Rows: &allRows, DuplicateRows: &duplicateRows, Orphans: &orphans, ChargedWithoutRecord: &withoutRecord, MoneyCounts: &results.MoneyCounts{}}
 	for _, it := range l.Intents {
 		in := facts(it, ledger[it.Request.Key], rows[it.Request.OrderID])
 		t.Facts = append(t.Facts, in)

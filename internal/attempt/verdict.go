@@ -45,7 +45,7 @@ func Doubt(control *results.Control, end Tally) string {
 	case end.Counts.IntentsCharged == nil:
 		return "the rows could not be read"
 	case *end.Counts.IntentsCharged == 0:
-		return "the acquirer approved nothing, so nothing could be charged twice"
+		return scenarios.Money.Words().NoneApproved()
 	}
 	return ""
 }

@@ -78,7 +78,7 @@ func (ev *evidence) answers() (kinds, states map[string]int) {
 // counts compares what the acquirer was told with what the table says, and lets the scenario's checker judge each charge.
 func (ev *evidence) counts() (*results.Counts, []results.Anomaly) {
 	charged := 0
-	c := &results.Counts{IntentsCharged: &charged, AcquirerCounts: &results.AcquirerCounts{}}
+	c := &results.Counts{IntentsCharged: &charged, AcquirerCounts: &results.AcquirerCounts{MoneyCounts: &results.MoneyCounts{}}}
 	found := []results.Anomaly{}
 	var rows, duplicateRows, orphans, withoutRecord int
 	for _, x := range ev.begun() {

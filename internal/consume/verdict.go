@@ -72,7 +72,7 @@ func (ev *evidence) doubt(run results.Run) string {
 	case c.Unfinished > 0 || c.Messages+b.dropped < ev.options.Messages():
 		return fmt.Sprintf("%d of %d messages came to their end", c.Acknowledged+c.DeadLettered, ev.options.Messages()-b.dropped)
 	case *run.Counts.IntentsCharged == 0:
-		return "the acquirer approved nothing, so nothing could be charged twice"
+		return scenarios.Money.Words().NoneApproved()
 	case c.Kills.Made < c.Kills.Planned:
 		return fmt.Sprintf("only %d of %d consumers could be killed", c.Kills.Made, c.Kills.Planned)
 	case c.Kills.Made > 0 && c.Kills.AfterCapture == 0:

@@ -130,7 +130,7 @@ func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 	case r.Inconclusive != "":
 		return r.Inconclusive, nil
 	case !r.Complete:
-		return fmt.Sprintf("not every order was run: %s (%s after %d schedules)", r.Coverage(), r.Cut, r.Schedules), nil
+		return "not every order was run: " + r.cutInWords(), nil
 	case 1 < c.Options.Sessions && c.Options.Sessions < Clients(c.Scenario, c.Options.Crashes+c.Options.LostReplies):
 		return fmt.Sprintf("%d clients: the scenario %s takes %d, so that two are of one kind", c.Options.Sessions, c.Scenario.Name, c.Scenario.Least()), nil
 	}

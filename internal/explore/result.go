@@ -73,6 +73,24 @@ func (r Result) Coverage() string {
 	return "cut"
 }
 
+// cutInWords says what ended the search before its end.
+func (r Result) cutInWords() string {
+	after := fmt.Sprintf(" after %d of them", r.Schedules)
+	switch r.Cut {
+	case "sampled":
+		return fmt.Sprintf("%d were drawn at random, and one may have come up more than once", r.Schedules)
+	case "schedules":
+		return fmt.Sprintf("the search was to end after %d of them", r.Options.MaxSchedules)
+	case "budget":
+		return "the time was up" + after
+	case "enough":
+		return "what was looked for was found" + after
+	case "interrupted":
+		return "the search was interrupted" + after
+	}
+	return "the search was cut off" + after
+}
+
 // Bounds is what "exhaustive" is to be understood within, in words.
 func (r Result) Bounds() string {
 	o := r.Options

@@ -73,7 +73,7 @@ func (m *measurement) counts() *results.AcquirerCounts {
 		CaptureRequests: t.ledger.Requests, Captures: t.ledger.Captures, Declines: t.ledger.Declines,
 		DuplicateCaptures: t.duplicates, IntentsDoubleCharged: t.doubleCharged,
 		AnsweredWithoutCharge: m.found[scenarios.AnsweredWithoutCharge],
-		OwedCents:             t.owedCents, CapturedCents: t.ledger.CapturedCents,
+		MoneyCounts:           &results.MoneyCounts{OwedCents: t.owedCents, CapturedCents: t.ledger.CapturedCents},
 	}
 	if t.rowsRead { // what could not be read is absent, not zero
 		orphans, withoutRecord := m.found[scenarios.Orphan], m.found[scenarios.ChargedWithoutRecord]

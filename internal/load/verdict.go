@@ -58,7 +58,7 @@ func doubt(run results.Run, m *measurement) string {
 	case t.overlapped < m.least2:
 		return fmt.Sprintf("the attempts did not overlap: only %d intents had two under way at once, and %d are the least", t.overlapped, m.least2)
 	case t.charged == 0:
-		return "the acquirer approved nothing, so nothing could be charged twice"
+		return scenarios.Money.Words().NoneApproved()
 	case !t.rowsRead:
 		return "the rows could not be read"
 	}

@@ -65,6 +65,10 @@ func (ev *evidence) acquirerCounts(rounds []results.Round) (charged int, c resul
 	for i := range rounds {
 		rounds[i].RoundCharges = &results.RoundCharges{}
 	}
+	var money results.MoneyCounts
+	if ev.options.Effect.Words().Cents {
+		c.MoneyCounts = &money
+	}
 	var rows, duplicateRows, orphans, withoutRecord int
 	for _, out := range ev.intents {
 		l, r, in := ev.ledger[out.req.Key], &rounds[out.round], ev.facts(out)
@@ -73,10 +77,10 @@ func (ev *evidence) acquirerCounts(rounds []results.Round) (charged int, c resul
 		c.Captures += l.Captures
 		c.Declines += l.Declines
 		c.DuplicateCaptures += duplicates
-		c.CapturedCents += l.CapturedCents
+		money.CapturedCents += l.CapturedCents
 		if l.Captures > 0 {
 			charged++
-			c.OwedCents += out.req.AmountCents * int64(in.Wishes())
+			money.OwedCents += out.req.AmountCents * int64(in.Wishes())
 		}
 		r.Captures += l.Captures
 		r.DuplicateCaptures += duplicates

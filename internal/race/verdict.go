@@ -62,7 +62,7 @@ func doubt(run results.Run, o Options) string {
 		return fmt.Sprintf("the attempts did not overlap: in %d of %d intents two were in flight at once",
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)
 	case run.Counts.IntentsCharged != nil && *run.Counts.IntentsCharged == 0:
-		return "the acquirer approved nothing, so nothing could be charged twice"
+		return o.Effect.Words().NoneApproved()
 	case run.Counts.AcquirerCounts == nil && !succeeded(run):
 		return "no attempt was told that it had succeeded, so nothing could go wrong"
 	case run.Counts.AcquirerCounts != nil && run.Counts.Rows == nil, o.Scenario.Measure != nil && run.Counts.Measures == nil:

@@ -79,7 +79,7 @@ func asked(r results.Run) string {
 	parts := []string{Cell(r)}
 	if c := r.Settings; c != nil {
 		parts = append(parts, fmt.Sprintf("%s at %s", count(c.AttemptsPerIntent, "attempt"), count(c.Intents, "intent")))
-		parts = append(parts, service(c.Instances, c.Pool, c.AcquirerSettings)...)
+		parts = append(parts, service(c.Instances, c.Pool, c.AcquirerSettings, wordsOf(r).Far)...)
 	}
 	if r.Load != nil {
 		c := r.Load.Settings
@@ -87,15 +87,15 @@ func asked(r results.Run) string {
 		if c.Clients > 0 {
 			clients = count(c.Clients, "client")
 		}
-		parts = append(append(parts, clients), service(c.Instances, c.Pool, c.AcquirerSettings)...)
+		parts = append(append(parts, clients), service(c.Instances, c.Pool, c.AcquirerSettings, wordsOf(r).Far)...)
 	}
 	return strings.Join(parts, ", ")
 }
 
-func service(instances, pool int, a *results.AcquirerSettings) []string {
+func service(instances, pool int, a *results.AcquirerSettings, far string) []string {
 	parts := []string{count(instances, "instance"), fmt.Sprintf("pool %d", pool)}
 	if a != nil {
-		parts = append(parts, "acquirer "+a.AcquirerLatency)
+		parts = append(parts, far+" "+a.AcquirerLatency)
 	}
 	return parts
 }

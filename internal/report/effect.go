@@ -30,11 +30,11 @@ func effectFields(r results.Run) []field {
 }
 
 // amount is money in a line, where the effect is money.
-func amount(r results.Run, cents int64, what string) string {
-	if !wordsOf(r).Cents {
+func amount(r results.Run, cents *int64, what string) string {
+	if !wordsOf(r).Cents || cents == nil {
 		return ""
 	}
-	return ", " + reais(cents) + what
+	return ", " + reais(*cents) + what
 }
 
 // effectFlag asks for the run's effect once more.

@@ -72,17 +72,3 @@ func kindOf(x *results.Expiry, label, kind string) field {
 	}
 	return field{label, []string{absent}, plain}
 }
-
-// againExpiry is the command that makes the run once more.
-func againExpiry(r results.Run) string {
-	s := r.Expiry.Settings
-	line := fmt.Sprintf("idemlab expiry --strategy=%s --key-lifetime %s --retry-after %s --purge %s --intents %d --unfinished %d --fresh %d --batch %d",
-		r.Strategy, span(s.KeyLifetimeS), span(s.RetryAfterS), s.Purge, s.Answered, s.Unfinished, s.Fresh, s.Batch)
-	if s.DeclineShare > 0 {
-		line += fmt.Sprintf(" --decline-share %v", s.DeclineShare)
-	}
-	if s.Dedup {
-		line += " --acquirer-dedup"
-	}
-	return line + fmt.Sprintf(" --isolation '%s' --seed %d", r.Server.Isolation, r.Seed)
-}

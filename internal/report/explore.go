@@ -127,7 +127,7 @@ func story(r results.Run) string {
 	return "the order " + r.Explore.Trace.Short
 }
 
-// Again is the command that runs a run's one order again.
+// Again is the command that runs a run's one order again, or its search, where that came to none.
 func Again(r results.Run) string {
 	e := r.Explore
 	cmd := fmt.Sprintf("idemlab explore --strategy=%s --sessions %d", r.Strategy, e.Sessions)
@@ -149,5 +149,12 @@ func Again(r results.Run) string {
 	if e.Schema != "" {
 		cmd += fmt.Sprintf(" --schema '%s'", e.Schema)
 	}
-	return cmd + fmt.Sprintf(" --schedule '%s'", e.Trace.Schedule)
+	if e.Trace != nil {
+		return cmd + fmt.Sprintf(" --schedule '%s'", e.Trace.Schedule)
+	}
+	cmd += fmt.Sprintf(" --crashes %d --lost-replies %d --search %s", e.Crashes, e.LostReplies, e.Search)
+	if e.Hard {
+		cmd += " --hard"
+	}
+	return cmd
 }

@@ -154,7 +154,7 @@ func extras(list ...extra) string {
 }
 
 func money(r results.Run, of func(results.Counts) int64) string {
-	if r.Counts == nil || r.Counts.AcquirerCounts == nil {
+	if r.Counts == nil || r.Counts.AcquirerCounts == nil || r.Counts.MoneyCounts == nil {
 		return absent
 	}
 	return reais(of(*r.Counts))

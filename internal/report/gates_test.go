@@ -90,8 +90,8 @@ func TestGatesInJUnit(t *testing.T) {
 		`tests="4" failures="1" errors="1"`,
 		`name="race, read committed" time=`,
 		`name="race, read committed, gate latency.p99_ms&gt;250"`,
-		`<failure message="failed: 1234567.5 &gt; 250">idemlab race --strategy=insert-first`,
-		`<error message="not measured: latency.n is 0`,
+		`<failure message="failed: 1234567.5 &gt; 250">field: latency.p99_ms&#xA;found: 1234567.5&#xA;limit: fails where &gt; 250&#xA;again: idemlab race --strategy=insert-first`,
+		`<error message="not measured: latency.n is 0, so there is no latency.p99_ms">field: latency.p99_ms&#xA;found: nothing: latency.n is 0`,
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %s in\n%s", want, b.String())

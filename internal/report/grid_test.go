@@ -57,6 +57,7 @@ func matrix() results.Document {
 		searched(because(cellOf("broken", "race", repeatable, 1, "missing_charge"), results.Violated, "missing_charge"), 0, "A:claim B:claim"),
 	}}
 	d.Runs[2].Anomalies = []results.Anomaly{{Kind: "error_to_duplicate"}} // seen, and not judged
+	d.Runs[4].Explore.Coverage = "cut"
 	d.Runs[5].Reason = "double_charge"
 	return d
 }

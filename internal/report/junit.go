@@ -60,7 +60,7 @@ func JUnit(w io.Writer, d results.Document) error {
 		suite.add(c, r.ClaimCode(), cause)
 		for _, g := range r.Gates {
 			code := map[results.GateOutcome]int{results.GateFailed: 1, results.GateNotMeasured: 4}[g.Outcome]
-			suite.add(junitCase{Class: c.Class, Name: name + ", gate " + g.Expr, Time: "0"}, code, &junitCause{Message: cameTo(g), Text: again(r)})
+			suite.add(junitCase{Class: c.Class, Name: name + ", gate " + g.Expr, Time: "0"}, code, &junitCause{Message: cameTo(g), Text: gateText(g, r)})
 		}
 		if b := r.Baseline; b != nil {
 			base := junitCase{Class: c.Class, Name: name + ", baseline " + b.Source, Time: "0"}
@@ -111,6 +111,19 @@ func (s *junitSuite) add(c junitCase, code int, cause *junitCause) {
 	s.Cases = append(s.Cases, c)
 }
 
+// gateText is a gate's failure at length: the field, what was found, the limit, and what to type.
+func gateText(g results.Gate, r results.Run) string {
+	found := "nothing: " + g.Reason
+	if g.Outcome != results.GateNotMeasured {
+		found = scalar(g.Value)
+	}
+	text := fmt.Sprintf("field: %s\nfound: %s\nlimit: fails where %s %s", g.Field, found, g.Op, scalar(g.Limit))
+	if line := again(r); line != "" {
+		text += "\nagain: " + line
+	}
+	return text
+}
+
 func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }
 
 // Cell names a run within a grid: hazard, engine, level and whatever else tells it apart.
@@ -120,38 +133,4 @@ func Cell(r results.Run) string {
 		name += fmt.Sprintf(", %d sessions", e.Sessions)
 	}
 	return name
-}
-
-// again is the line that shows a cell's violation once more.
-func again(r results.Run) string {
-	if r.Explore != nil && r.Explore.Trace != nil {
-		return Again(r)
-	}
-	if r.Retry != nil {
-		return againRetry(r)
-	}
-	if r.Storage != nil {
-		s := r.Storage.Settings
-		return fmt.Sprintf("idemlab storage --layout=%s --keys %d --rate %s --lifetime %s --batch %d --sample %d --seed %d",
-			r.Storage.Layout, s.Keys, decimal(s.Rate), lifetime(s), s.Batch, s.Sample, r.Seed)
-	}
-	if r.Repeats != nil {
-		return fmt.Sprintf("idemlab repeats --strategy=%s --repeats %d --isolation '%s' --seed %d",
-			r.Strategy, r.Repeats.Settings.Repeats, r.Server.Isolation, r.Seed)
-	}
-	if r.Expiry != nil {
-		return againExpiry(r)
-	}
-	if r.Neighbours != nil {
-		return "idemlab neighbours --constraint=" + r.Strategy
-	}
-	if s := r.Settings; s != nil {
-		more := effectFlag(r)
-		if s.AcquirerSettings != nil {
-			more += " --acquirer-latency " + s.AcquirerLatency
-		}
-		return fmt.Sprintf("idemlab race --strategy=%s --attempts %d --intents %d --rounds %d --instances %d%s --isolation '%s' --seed %d",
-			r.Strategy, s.AttemptsPerIntent, s.Intents, s.Rounds, s.Instances, more, r.Server.Isolation, r.Seed)
-	}
-	return ""
 }

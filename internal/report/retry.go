@@ -151,12 +151,12 @@ func retryOrphans(t results.Retry) string {
 
 func retryUnrecorded(t results.Retry) string {
 	switch u := t.Unrecorded; {
-	case u == nil:
+	case u == nil || u.BeforeCents == nil || u.AfterCents == nil:
 		return absent
 	case t.Reconciliation == nil:
-		return reais(u.AfterCents)
+		return reais(*u.AfterCents)
 	default:
-		return fmt.Sprintf("%s before, %s after", reais(u.BeforeCents), reais(u.AfterCents))
+		return fmt.Sprintf("%s before, %s after", reais(*u.BeforeCents), reais(*u.AfterCents))
 	}
 }
 
@@ -237,32 +237,4 @@ func stories(b *strings.Builder, r results.Run) {
 			fmt.Fprintf(b, "  %s\n", line)
 		}
 	}
-}
-
-// againRetry is the command that makes the run once more.
-func againRetry(r results.Run) string {
-	s, t := r.Settings, r.Retry.Settings
-	words := []string{"idemlab retry --strategy=" + r.Strategy + effectFlag(r),
-		fmt.Sprintf("--intents %d --clicks %d --concurrency %d --timeout %vms --retries %d", s.Intents, t.Clicks, t.Concurrency, t.TimeoutMS, t.Retries),
-		"--backoff " + t.Backoff, fmt.Sprintf("--retry-after-cap %vms", t.RetryAfterCapMS), "--key-policy " + t.KeyPolicy,
-		fmt.Sprintf("--instances %d --pool %d", s.Instances, s.Pool), "--isolation '" + r.Server.Isolation + "'", fmt.Sprintf("--seed %d", r.Seed)}
-	if s.AcquirerSettings != nil {
-		words = append(words, "--acquirer-latency "+s.AcquirerLatency)
-		if s.AcquirerDedup {
-			words = append(words, "--acquirer-dedup")
-		}
-		if s.DeclineShare > 0 {
-			words = append(words, fmt.Sprintf("--decline-share %v", s.DeclineShare))
-		}
-	}
-	if s.LeaseMS > 0 {
-		words = append(words, fmt.Sprintf("--lease %vms", s.LeaseMS))
-	}
-	for _, f := range r.Retry.Faults {
-		words = append(words, "--fault "+f.Fault)
-	}
-	if t.Reconcile {
-		words = append(words, "--reconcile")
-	}
-	return strings.Join(words, " ")
 }

@@ -92,8 +92,11 @@ func (r *runner) fill(run *results.Run) {
 	before, after := r.ending()
 	came := r.came()
 	run.Counts = &results.Counts{AcquirerCounts: &results.AcquirerCounts{}}
-	charged := 0
+	charged, money := 0, results.MoneyCounts{}
 	run.Counts.IntentsCharged = &charged
+	if r.o.Effect.Words().Cents {
+		run.Counts.MoneyCounts = &money
+	}
 	run.Answers, run.SQLStates = map[string]int{}, map[string]int{}
 	for _, a := range scenarios.ChargeOnce.Answers {
 		run.Answers[string(a)] = 0
@@ -108,11 +111,11 @@ func (r *runner) fill(run *results.Run) {
 		n.CaptureRequests += in.Requests
 		n.Captures += in.Captures
 		n.Declines += in.Declines
-		n.CapturedCents += in.CapturedCents
+		money.CapturedCents += in.CapturedCents
 		n.DuplicateCaptures += max(0, in.Captures-1)
 		if in.Captures > 0 {
 			charged++
-			n.OwedCents += c.of.AmountCents
+			money.OwedCents += c.of.AmountCents
 		}
 		if in.Captures > 1 {
 			n.IntentsDoubleCharged++
@@ -154,8 +157,8 @@ func (r *runner) fillRetry(d *results.Retry, came []*customer, before, after *sn
 	d.ServiceStarts, d.ServiceDeaths, d.PostgresCrashes = r.starts, r.deaths, int(r.crashes.Load())
 	r.fillClients(d, came, after)
 	if before.rows != nil {
-		fillOrphans(d, came, before, after)
-		fillUnrecorded(d, came, before, after)
+		fillOrphans(d, came, before, after, r.o.Effect)
+		fillUnrecorded(d, came, before, after, r.o.Effect)
 	}
 	if r.o.Reconcile {
 		reconciled := r.reconciled
@@ -209,7 +212,7 @@ func (r *runner) fillClients(d *results.Retry, came []*customer, after *snapshot
 	d.TimeToFinal = results.Latency{N: len(took), Percentiles: results.PercentilesOf(took)}
 }
 
-func fillOrphans(d *results.Retry, came []*customer, before, after *snapshot) {
+func fillOrphans(d *results.Retry, came []*customer, before, after *snapshot, e scenarios.Effect) {
 	d.Orphans = &results.RetryOrphans{Named: []results.RetryOrphan{}}
 	for _, c := range came {
 		if after.orphaned(c) {
@@ -221,25 +224,35 @@ func fillOrphans(d *results.Retry, came []*customer, before, after *snapshot) {
 		d.Orphans.Before++
 		if len(d.Orphans.Named) < mostNamed {
 			d.Orphans.Named = append(d.Orphans.Named, results.RetryOrphan{
-				Intent: c.of.Key, OrderID: c.of.OrderID, TakenCents: before.facts(c).CapturedCents, Left: after.orphaned(c),
+				Intent: c.of.Key, OrderID: c.of.OrderID, TakenCents: cents(e, before.facts(c).CapturedCents), Left: after.orphaned(c),
 			})
 		}
 	}
 }
 
-func fillUnrecorded(d *results.Retry, came []*customer, before, after *snapshot) {
+func fillUnrecorded(d *results.Retry, came []*customer, before, after *snapshot, e scenarios.Effect) {
 	d.Unrecorded = &results.RetryUnrecorded{Named: []results.RetryMoneyGap{}}
+	var was, is int64
 	for _, c := range came {
-		cents, receipts := before.unrecorded(c)
+		lost, receipts := before.unrecorded(c)
 		left, _ := after.unrecorded(c)
-		d.Unrecorded.BeforeCents += cents
-		d.Unrecorded.AfterCents += left
-		if cents > 0 && len(d.Unrecorded.Named) < mostNamed {
+		was += lost
+		is += left
+		if lost > 0 && len(d.Unrecorded.Named) < mostNamed {
 			d.Unrecorded.Named = append(d.Unrecorded.Named, results.RetryMoneyGap{
-				Intent: c.of.Key, OrderID: c.of.OrderID, Cents: cents, Receipts: receipts, Left: left > 0,
+				Intent: c.of.Key, OrderID: c.of.OrderID, Cents: cents(e, lost), Receipts: receipts, Left: left > 0,
 			})
 		}
 	}
+	d.Unrecorded.BeforeCents, d.Unrecorded.AfterCents = cents(e, was), cents(e, is)
+}
+
+// cents is an amount where the effect is money, and else absent: nothing is no amount.
+func cents(e scenarios.Effect, n int64) *int64 {
+	if !e.Words().Cents {
+		return nil
+	}
+	return &n
 }
 
 func (s *snapshot) orphaned(c *customer) bool {

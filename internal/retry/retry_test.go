@@ -160,10 +160,10 @@ func TestKilledAfterTheCapture(t *testing.T) {
 	if r.Counts.Captures != 3 || r.Counts.DuplicateCaptures != 0 || r.Retry.ServiceDeaths != 3 || r.Hazard != "crash" || r.ExitCode != 0 {
 		t.Errorf("%+v, %d deaths, exit %d", r.Counts.AcquirerCounts, r.Retry.ServiceDeaths, r.ExitCode)
 	}
-	if n := r.Retry.Orphans; n.After != 3 || len(n.Named) != 3 || !n.Named[0].Left || n.Named[0].TakenCents != 25000 {
+	if n := r.Retry.Orphans; n.After != 3 || len(n.Named) != 3 || !n.Named[0].Left || *n.Named[0].TakenCents != 25000 {
 		t.Errorf("orphans: %+v", n)
 	}
-	if u := r.Retry.Unrecorded; u.AfterCents != 75000 || len(u.Named) != 3 || len(u.Named[0].Receipts) != 1 {
+	if u := r.Retry.Unrecorded; *u.AfterCents != 75000 || len(u.Named) != 3 || len(u.Named[0].Receipts) != 1 {
 		t.Errorf("unrecorded: %+v", u)
 	}
 	if r.Retry.Told[0] != (results.RetryTold{Answer: "in_progress", Taken: results.RetryCharged{Once: 3}}) {
@@ -180,7 +180,7 @@ func TestKilledAfterTheCapture(t *testing.T) {
 	if n.Captured != 3 || n.AgainChanged != 0 || r.Retry.Orphans.Before != 3 || r.Retry.Orphans.After != 0 || r.Retry.Final.AtTheEnd != 3 {
 		t.Errorf("%+v, %+v, %+v", n, r.Retry.Orphans, r.Retry.Final)
 	}
-	if u := r.Retry.Unrecorded; u.BeforeCents != 75000 || u.AfterCents != 0 || u.Named[0].Left {
+	if u := r.Retry.Unrecorded; *u.BeforeCents != 75000 || *u.AfterCents != 0 || u.Named[0].Left {
 		t.Errorf("unrecorded: %+v", u)
 	}
 }
@@ -202,7 +202,7 @@ func TestKilledInAnOpenTransaction(t *testing.T) {
 	if r.Counts.Captures != 6 || r.Counts.IntentsDoubleCharged != 3 || *r.Counts.Rows != 3 || r.Verdict != results.Violated || r.ExitCode != 0 {
 		t.Errorf("%+v, %s", r.Counts.AcquirerCounts, r.Verdict)
 	}
-	if u := r.Retry.Unrecorded; u.AfterCents != 75000 {
+	if u := r.Retry.Unrecorded; *u.AfterCents != 75000 {
 		t.Errorf("unrecorded: %+v", u)
 	}
 }
@@ -290,7 +290,7 @@ func soundness(t *testing.T, r results.Run) {
 	if c.DuplicateCaptures != 0 || *c.Orphans != 0 || *c.ChargedWithoutRecord != 0 || c.AnsweredWithoutCharge != 0 || c.OwedCents != c.CapturedCents {
 		t.Errorf("%+v", c.AcquirerCounts)
 	}
-	if c.Intents != r.Settings.Intents || *c.Rows != c.Intents || r.Retry.Final.Never != 0 || r.Retry.Unrecorded.AfterCents != 0 || r.Retry.Reconciliation.AgainChanged != 0 {
+	if c.Intents != r.Settings.Intents || *c.Rows != c.Intents || r.Retry.Final.Never != 0 || *r.Retry.Unrecorded.AfterCents != 0 || r.Retry.Reconciliation.AgainChanged != 0 {
 		t.Errorf("%d intents, %d rows, %+v, %+v, %+v", c.Intents, *c.Rows, r.Retry.Final, r.Retry.Unrecorded, r.Retry.Reconciliation)
 	}
 	for _, told := range r.Retry.Told {
@@ -358,7 +358,7 @@ func TestPostgresCrashesThatForgets(t *testing.T) {
 	o := options(t, scenarios.InsertFirst, "postgres:restart@10")
 	o.Intents, o.Retries = 20, 1000
 	r := runOn(t, srv, o)
-	if r.Retry.Unrecorded.AfterCents == 0 || *r.Counts.Rows == 20 {
+	if *r.Retry.Unrecorded.AfterCents == 0 || *r.Counts.Rows == 20 {
 		t.Errorf("nothing was forgotten: %d rows, %+v", *r.Counts.Rows, r.Retry.Unrecorded)
 	}
 }

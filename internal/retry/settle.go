@@ -163,6 +163,7 @@ func (r *runner) tell(o recovery.Orphan) {
 		c = r.customers[n]
 	}
 	var what string
+	far := r.o.Effect.Words().Far
 	status, _, _ := scenarios.Recorded(o.Receipt)
 	switch {
 	case o.CannotAsk:
@@ -173,13 +174,13 @@ func (r *runner) tell(o recovery.Orphan) {
 		what, c.unasked = "left: "+o.Reason, true
 	case o.Fate == recovery.Closed:
 		r.reconciled.Closed++
-		what = "the acquirer knows nothing of it, and nothing is under way: closed as " + status
+		what = "the " + far + " knows nothing of it, and nothing is under way: closed as " + status
 	case o.Fate == recovery.Captured:
 		r.reconciled.Captured++
-		what = "the acquirer has " + o.Receipt.ID + ": recorded as " + status
+		what = "the " + far + " has " + o.Receipt.ID + ": recorded as " + status
 	case o.Fate == recovery.Declined:
 		r.reconciled.Declined++
-		what = "the acquirer has " + o.Receipt.ID + ": recorded as " + status
+		what = "the " + far + " has " + o.Receipt.ID + ": recorded as " + status
 	default:
 		return
 	}

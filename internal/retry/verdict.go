@@ -57,10 +57,10 @@ func (r *runner) claims(hazard scenarios.Hazard, found []scenarios.Anomaly) (nev
 		never = append(drop(never, scenarios.Orphan), scenarios.Orphan)
 		note = "the orphans that the strategy leaves are reconciled: none may be left"
 	}
-	if r.o.Acquirer.Dedup && !r.o.Strategy.WantsDedup {
+	if w := r.o.Effect.Words(); r.o.Acquirer.Dedup && !r.o.Strategy.WantsDedup {
 		shows = nil
 		never = append(drop(never, scenarios.DoubleCharge), scenarios.DoubleCharge)
-		note = strings.TrimPrefix(note+"; the acquirer moves money once for each key, whatever the strategy does", "; ")
+		note = strings.TrimPrefix(fmt.Sprintf("%s; the %s %s, whatever the strategy does", note, w.Far, w.Once), "; ")
 	}
 	// Some run must show each of these, and this is one run: it has to show one of them. An orphan it need not: whether one is left
 	// depends on where the fault strikes, and a strategy that leaves none is not worse for it.
@@ -108,7 +108,7 @@ func (r *runner) doubt(run results.Run) string {
 	case run.Counts.Rows == nil:
 		return "the rows could not be read"
 	case *run.Counts.IntentsCharged == 0:
-		return "the acquirer approved nothing, so nothing could be charged twice"
+		return r.o.Effect.Words().NoneApproved()
 	case d.Requests.Sent == run.Counts.Intents:
 		return "no request was sent again: nothing shows what a second one would have done"
 	case r.missing() != "":

@@ -1,0 +1,19 @@
+package explore
+
+import "testing"
+
+// Each end that comes before a search's own is told in words.
+func TestACutInWords(t *testing.T) {
+	for cut, want := range map[string]string{
+		"sampled":     "7 were drawn at random, and one may have come up more than once",
+		"schedules":   "the search was to end after 9 of them",
+		"budget":      "the time was up after 7 of them",
+		"enough":      "what was looked for was found after 7 of them",
+		"interrupted": "the search was interrupted after 7 of them",
+	} {
+		r := Result{Cut: cut, Schedules: 7, Options: Options{MaxSchedules: 9}}
+		if got := r.cutInWords(); got != want {
+			t.Errorf("%s: %q, want %q", cut, got, want)
+		}
+	}
+}
