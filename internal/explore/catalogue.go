@@ -49,7 +49,8 @@ type question struct {
 }
 
 // questions looks at what the search path makes visible. A table without row security and rules is plain; a function is
-// harmless that is not volatile, or is one of the volatile ones that neither write nor wait.
+// harmless that is not volatile, or is one of the volatile ones that neither write nor wait; two that are called stable give the
+// transaction a number.
 func (c *catalogue) questions() []question {
 	return []question{
 		{`SELECT relname::text,
@@ -63,7 +64,8 @@ func (c *catalogue) questions() []question {
 					c.relations[name] = table
 				}
 			}},
-		{`SELECT proname::text, bool_or(provolatile = 'v' AND proname NOT IN ('clock_timestamp', 'random', 'gen_random_uuid'))::text
+		{`SELECT proname::text, bool_or(provolatile = 'v' AND proname NOT IN ('clock_timestamp', 'random', 'gen_random_uuid')
+		                               OR proname IN ('txid_current', 'pg_current_xact_id'))::text
 		    FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace GROUP BY 1`,
 			func(name, harmful string) { c.harmful[name] = harmful == "true" }},
 		{`SELECT DISTINCT proname::text, '' FROM pg_proc WHERE pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`,

@@ -182,7 +182,7 @@ func (e *engine) statement(sql string) statement {
 		s = analyse(sql, e.catalogue)
 		e.statements[sql] = s
 	}
-	if s.advisory {
+	if s.advisory || s.everything && !s.control { // a function may take them, too
 		e.advisory.Store(true)
 	}
 	return s

@@ -62,8 +62,13 @@ func (x *exploration) shorten(ctx context.Context) error {
 			if i == mostProbes {
 				return nil // not proved to be the shortest, and not said to be
 			}
-			if err := x.probe(ctx, s); err != nil {
+			err := x.probe(ctx, s)
+			var cut cutError
+			if ctx.Err() != nil || errors.As(err, &cut) || errors.Is(err, schedule.ErrDiverged) {
 				return nil // the coverage stands; only the shortest is not proved
+			}
+			if err != nil {
+				return err
 			}
 			v = x.best[a]
 		}

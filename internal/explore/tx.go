@@ -124,7 +124,11 @@ func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	return t.inner.SendBatch(ctx, b)
 }
 
-func (t *tx) LargeObjects() pgx.LargeObjects { return t.inner.LargeObjects() }
+// LargeObjects go past the explorer, each call a statement of its own.
+func (t *tx) LargeObjects() pgx.LargeObjects {
+	_ = t.a.refuse("uses large objects, whose calls the explorer cannot stop between")
+	return t.inner.LargeObjects()
+}
 
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
 	return t.inner.Prepare(ctx, name, sql)

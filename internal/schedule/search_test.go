@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -21,6 +22,29 @@ func TestReducedSearchSeesEveryClassOnce(t *testing.T) {
 	})
 }
 
+// The same with faults in plenty, where there are not too many orders to make them all.
+func TestReducedSearchSeesEveryClassOfFaults(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		op := rapid.SampledFrom(strings.Fields("rx wx ry lm sm um ?x c1 c1"))
+		var ps [][]toyOp
+		for range 2 {
+			ps = append(ps, program(strings.Join(rapid.SliceOfN(op, 1, 4).Draw(t, "program"), "")))
+		}
+		deaths, losses := rapid.IntRange(0, 3).Draw(t, "deaths"), rapid.IntRange(0, 2).Draw(t, "losses")
+		world := func() *toy { w := newToy(ps, deaths); w.losses = losses; return w }
+		full := NewFull()
+		for n := 0; full.More(); n++ {
+			if n == 3000 {
+				t.Skip("too many orders")
+			}
+			if _, err := full.Run(context.Background(), world()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		compareWorlds(t, world)
+	})
+}
+
 type failer interface {
 	Helper()
 	Fatalf(string, ...any)
@@ -28,7 +52,11 @@ type failer interface {
 
 func compare(t failer, ps [][]toyOp, deaths int) (full, reduced explored) {
 	t.Helper()
-	world := func() *toy { return newToy(ps, deaths) }
+	return compareWorlds(t, func() *toy { return newToy(ps, deaths) })
+}
+
+func compareWorlds(t failer, world func() *toy) (full, reduced explored) {
+	t.Helper()
 	full, err := explore(NewFull(), Depend, world)
 	if err != nil {
 		t.Fatalf("full: %v", err)

@@ -15,6 +15,7 @@ type toy struct {
 	s       []*toySession
 	deaths  int // still allowed
 	retries int
+	losses  int // of calls
 }
 
 type toySession struct {
@@ -28,7 +29,7 @@ type toySession struct {
 
 // toyOp is one step: r x reads, w x writes something that depends on what was read last, l x locks, s x locks together with
 // others who do, u x unlocks, and ? skips
-// the next step unless the last value read was 0.
+// the next step unless the last value read was 0; c x calls the acquirer, whose answer may be lost, and so may the request.
 type toyOp struct {
 	verb byte
 	on   string
@@ -60,6 +61,9 @@ func (t *toy) Enabled() []Action {
 			continue
 		}
 		out = append(out, Action{i, Step})
+		if s.program[s.pc].verb == 'c' && t.losses > 0 {
+			out = append(out, Action{i, LostRequest}, Action{i, LostReply})
+		}
 		if t.deaths > 0 && s.pc > 0 {
 			out = append(out, Action{i, Die})
 		}
@@ -95,6 +99,18 @@ func (t *toy) Do(_ context.Context, a Action) (Event, error) {
 			return e, nil
 		}
 		t.take(op, a.Session)
+	case 'c':
+		if a.Kind != Step {
+			t.losses--
+			s.reg = 7
+			e.Result = "lost"
+		} else {
+			s.reg = 0
+		}
+		if a.Kind != LostRequest {
+			t.vars["c"]++
+			e.Foot = Touch(Access{"@c", Lock | Publish})
+		}
 	case 'u':
 		e.Foot = Touch(Access{op.on, Release})
 		t.unlock(op.on, a.Session, &e)
