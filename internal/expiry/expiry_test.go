@@ -147,3 +147,18 @@ func TestAnInterruptLeavesNothing(t *testing.T) {
 		t.Errorf("%s, %s, %v", r.Status, r.Verdict, err)
 	}
 }
+
+// A refusal that is not stored is given anew, and may then be another: whoever promises nothing of it is not held to it, others are.
+func TestARefusalIsJudgedByWhatWasPromised(t *testing.T) {
+	for _, c := range []struct {
+		strategy scenarios.Strategy
+		told     scenarios.Answer
+	}{{scenarios.StoreSuccessOnly, scenarios.Declined}, {scenarios.InsertFirst, scenarios.Replayed}} {
+		o := options(t, c.strategy)
+		o.Lifetime, o.Unfinished, o.Fresh, o.Answered, o.Acquirer.DeclineShare = 72*time.Hour, 0, 0, 12, 0.5
+		r := run(t, o)
+		if r.Verdict != results.Held || r.ExitCode != check.ExitHeld || r.Expiry.Groups[0].Told[string(c.told)] == 0 {
+			t.Errorf("%s: %s (%s), exit %d, %v", c.strategy.Name, r.Verdict, r.Reason, r.ExitCode, r.Expiry.Groups[0].Told)
+		}
+	}
+}
