@@ -283,6 +283,7 @@ insert-first           repeatable-read  not applicable
                        it changes nothing of what this strategy does
 
 verdict: 1 killed, 1 noticed, 1 survived (1 not applicable)
+a survivor is what the guarantee does not stand on, or what shows only with faults or with more clients than these
 `
 	out := text(t, brokenOnes(), Style{Width: 120})
 	if _, list, _ := strings.Cut(out, "\n\n"); list != want {

@@ -31,6 +31,9 @@ func mutants(b *strings.Builder, d results.Document, s Style) {
 		b.WriteString("; not all could be run")
 	}
 	b.WriteString("\n")
+	if n[results.Survivor] > 0 {
+		b.WriteString("a survivor is what the guarantee does not stand on, or what shows only with faults or with more clients than these\n")
+	}
 }
 
 func moodOfFate(f results.Fate) mood {
