@@ -80,6 +80,7 @@ func (d *driver) drive(ctx context.Context) {
 	defer end()
 	defer all.Wait()
 	if d.Clients > 0 {
+		sleep(ctx, time.Until(d.Window.Start)) // an attempt before it would count for the rate and not for the percentiles
 		for range d.Clients {
 			all.Go(func() { d.client(ctx, work) })
 		}
@@ -92,11 +93,11 @@ func (d *driver) drive(ctx context.Context) {
 func (d *driver) client(ctx, work context.Context) {
 	for ctx.Err() == nil && time.Now().Before(d.Window.End) {
 		seq := d.next.Add(1) - 1
-		if !d.ahead.wait(ctx, seq) {
+		ready, due := d.ahead.wait(ctx, seq), time.Now()
+		if !ready || !due.Before(d.Window.End) {
 			d.meter.of(seq).drop(false, seq)
 			return
 		}
-		due := time.Now()
 		d.under(1)
 		d.attempt(work, seq, due)
 		d.under(-1)

@@ -147,6 +147,18 @@ func TestStallShowsInTheResponseTimeOfAnOpenLoop(t *testing.T) {
 	}
 }
 
+// Without a warm-up every attempt counts, the first wave's too: what is in the rate is in the percentiles.
+func TestWithoutWarmUpTheFirstWaveCounts(t *testing.T) {
+	for _, instances := range []int{1, 2} {
+		o := small(t, scenarios.InsertFirst)
+		o.Warmup, o.Instances, o.Acquirer.Latency = 0, instances, acquirer.Fixed(200*time.Millisecond)
+		r := run(t, o)
+		if l := r.Load; l.Attempts != r.Counts.Attempts || l.Response.N != r.Counts.Attempts {
+			t.Errorf("%d instances: %d attempts, of which %d count and %d are in the percentiles", instances, r.Counts.Attempts, l.Attempts, l.Response.N)
+		}
+	}
+}
+
 // What is not sent is counted, and never passes for an answer.
 func TestArrivalsBeyondTheLimitAreDroppedAndCounted(t *testing.T) {
 	o := small(t, scenarios.InsertFirst)
