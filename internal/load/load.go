@@ -147,17 +147,19 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *measuremen
 	if err := t.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.prepare(ctx, o); err != nil {
+	m := newMeasurement(o, acq)
+	run, stop := m.stoppable(ctx)
+	defer stop()
+	if err := t.prepare(run, o); err != nil {
 		return nil, err
 	}
 	sampler, err := lockwait.StartEvery(ctx, schema.Config(), appName(schema), lookEvery)
 	if err != nil {
 		return nil, err
 	}
-	m := newMeasurement(o, acq)
 	m.begin()
 	stall := startStall(ctx, schema, o, m.window)
-	runErr := t.run(ctx, m)
+	runErr := t.run(run, stop, m)
 	stallErr := stall.stop()
 	samples, sampleErr := sampler.Stop()
 	m.samples = samples

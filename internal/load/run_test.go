@@ -214,6 +214,34 @@ func TestInterruptedLoadReports(t *testing.T) {
 	noSchemas(t, srv.DSN())
 }
 
+// The rate of an interrupted run is of the time until then: what is under way is answered in the grace, and counts for no second of it.
+func TestInterruptedLoadCountsNoAnswerOfTheGrace(t *testing.T) {
+	for _, instances := range []int{1, 2} {
+		o := small(t, scenarios.InsertFirst)
+		// No key is used twice: all clients are at the acquirer nearly all of the time, and so at the interrupt.
+		o.Duration, o.Instances, o.Warmup, o.RepeatShare, o.HotShare = time.Hour, instances, 0, 0, 0
+		o.Acquirer.Latency = acquirer.Fixed(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Live = func(p Progress) {
+			if p.Total.N >= o.Clients {
+				cancel()
+			}
+		}
+		r, err := Run(ctx, servertest.Server(t), o)
+		cancel()
+		if err != nil || r.Status != results.Aborted || r.Answers["failed"] != 0 {
+			t.Fatalf("%v, %s, %v", err, r.Status, r.Answers)
+		}
+		l := r.Load
+		if served := l.PerSecond * l.MeasuredMS / 1000; served < 1 || served > float64(l.Response.N-o.Clients/2) {
+			t.Errorf("%d instances: %v a second for %v ms, and %d answers in all, those of the grace included", instances, l.PerSecond, l.MeasuredMS, l.Response.N)
+		}
+		if float64(len(l.Seconds)) > l.MeasuredMS/1000 {
+			t.Errorf("%d instances: %d whole seconds of %v ms", instances, len(l.Seconds), l.MeasuredMS)
+		}
+	}
+}
+
 // An acquirer that does not answer must not keep Ctrl-C waiting for ever: attempts that outlast the grace died, and are judged so.
 func TestInterruptedLoadWaitsOnlySoLong(t *testing.T) {
 	o := small(t, scenarios.InsertFirst)
