@@ -146,11 +146,12 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 
 // outcome compares the verdict with what was expected.
 func outcome(r results.Run) string {
+	how := strings.TrimPrefix(ending(r), ", ")
 	switch {
-	case r.Status == results.Aborted:
-		return "interrupted: what is above was measured until then"
-	case r.Status == results.Errored:
-		return "not finished: what is above was measured until then"
+	case r.Status != results.Complete && strings.HasPrefix(r.Reason, how):
+		return "what is above was measured until then"
+	case r.Status != results.Complete:
+		return how + ": what is above was measured until then"
 	case r.ClaimCode() == 0:
 		return "as expected"
 	}
