@@ -26,8 +26,7 @@ func notes(b *strings.Builder, runs []results.Run) {
 		}
 		if n, what := raced(r); r.Verdict == results.Held && n > 0 {
 			held = true
-			lines = append(lines, fmt.Sprintf("%s: %s in %s: the true share is below %.1f%% (95%% confidence).",
-				r.Strategy, what, of(r, n), 100*upper95(n)))
+			lines = append(lines, fmt.Sprintf("%s: %s in %s%s.", r.Strategy, what, of(r, n), bound(r, n)))
 		}
 	}
 	if held {
