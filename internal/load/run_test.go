@@ -159,6 +159,18 @@ func TestWithoutWarmUpTheFirstWaveCounts(t *testing.T) {
 	}
 }
 
+// A second begins where the warm-up ends, also where that is no whole number of ticks.
+func TestSecondsBeginAtTheEndOfTheWarmUp(t *testing.T) {
+	o := small(t, scenarios.InsertFirst)
+	o.Warmup, o.Duration = 350*time.Millisecond, 1100*time.Millisecond
+	looks := map[time.Duration]bool{}
+	o.Live = func(p Progress) { looks[p.Elapsed] = true }
+	r := run(t, o)
+	if !looks[o.Warmup] || !looks[o.Warmup+time.Second] || len(r.Load.Seconds) != 1 {
+		t.Errorf("%d seconds, looks after %v", len(r.Load.Seconds), looks)
+	}
+}
+
 // What is not sent is counted, and never passes for an answer.
 func TestArrivalsBeyondTheLimitAreDroppedAndCounted(t *testing.T) {
 	o := small(t, scenarios.InsertFirst)
