@@ -93,6 +93,9 @@ func document(ctx context.Context, runs []results.Run, err error) results.Docume
 	}
 	if ctx.Err() != nil {
 		d.ExitCode = worse(d.ExitCode, exitInterrupted)
+		if d.Verdict == results.Held { // of those that came to their end: what was asked for is more
+			d.Verdict = results.Inconclusive
+		}
 	}
 	return d
 }

@@ -158,16 +158,7 @@ func (a *app) reconcileOnce(ctx context.Context, f reconcileFlags) (run results.
 	if run.Verdict == results.Held {
 		run.ExitCode = exitHeld
 	}
-	switch {
-	case ctx.Err() != nil:
-		run.Status, err = results.Aborted, nil
-	case err != nil:
-		run.Status = results.Errored
-	}
-	if run.Status != results.Complete && run.Verdict == results.Held {
-		run.Verdict, run.Reason, run.ExitCode = results.Inconclusive, "it did not come to its end", exitInconclusive
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 // settled says whether anything is left that nobody knows the end of.

@@ -137,6 +137,7 @@ func TestCellAddsItsRoundsUp(t *testing.T) {
 		"no acquirer":                 {run("violated", results.Round{Intents: 5, IntentsViolated: n(1)}, results.Round{Intents: 5, IntentsViolated: n(2)}), violations, 2, 10, 3, true},
 		"some in one round":           {run("violated", round(5, 2, 2)), charges, 1, 5, 2, false},
 		"none":                        {run("held", round(5, 0, 0), round(5, 0, 0)), charges, 2, 10, 0, true},
+		"none in one round":           {run("held", round(5, 0, 0)), charges, 1, 5, 0, false},
 		"none, and undecided":         {run("inconclusive", round(5, 0, 0), round(5, 0, 0)), charges, 2, 10, 0, false},
 		"a round that was cut short":  {run("violated", round(5, 1, 0), round(2, 1, 0), round(0, 0, 0)), charges, 2, 7, 2, true},
 		"no round came to an intent":  {run("inconclusive", round(0, 0, 0)), charges, 0, 0, 0, false},

@@ -43,7 +43,7 @@ const (
 // Document is what one command measured.
 type Document struct {
 	Format   string  `json:"format"`
-	Verdict  Verdict `json:"verdict"` // the worst of the runs; inconclusive where there are none
+	Verdict  Verdict `json:"verdict"` // the worst of the runs; held only where there are some, and no interrupt left any out
 	ExitCode int     `json:"exit_code"`
 	Error    *string `json:"error"` // why the command could not run, or not to its end
 	Runs     []Run   `json:"runs"`

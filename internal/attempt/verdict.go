@@ -50,17 +50,11 @@ func Doubt(control *results.Control, end Tally) string {
 	return ""
 }
 
-// Ended marks a run that did not come to its end. The user's own Ctrl-C is no error.
+// Ended is check.Ended for a story that is judged by its end: what is wrong in the middle of it, an orphan say, may be right then, and
+// the other way round.
 func Ended(ctx context.Context, run results.Run, err error) (results.Run, error) {
-	switch {
-	case ctx.Err() != nil:
-		run.Status, err = results.Aborted, nil
-	case err != nil:
-		run.Status = results.Errored
-	default:
-		return run, nil
+	if ctx.Err() != nil || err != nil {
+		run.Verdict, run.Reason, run.ExitCode = results.Inconclusive, "", check.ExitInconclusive
 	}
-	// What is wrong in the middle of the story may be right at its end, and the other way round.
-	run.Verdict, run.Reason, run.ExitCode = results.Inconclusive, "it did not come to its end", check.ExitInconclusive
-	return run, err
+	return check.Ended(ctx, run, err)
 }

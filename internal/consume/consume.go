@@ -115,17 +115,7 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 		ev.fill(&run)
 		verdict(&run, o, ev)
 	}
-	switch {
-	case ctx.Err() != nil:
-		run.Status = results.Aborted
-		return run, nil
-	case err != nil:
-		run.Status = results.Errored
-		if run.Verdict == results.Held {
-			run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
-		}
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 // evidence is everything that a run measured, before it is judged.

@@ -40,14 +40,7 @@ func (c Case) Run(ctx context.Context, srv *server.Server) (results.Run, error) 
 	run.StartedAt = started.UTC()
 	err := c.fill(ctx, srv, &run)
 	run.DurationMS = results.MS(time.Since(started))
-	switch {
-	case ctx.Err() != nil:
-		run.Status = results.Aborted
-		return run, nil
-	case err != nil:
-		run.Status = results.Errored
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 // fill explores and judges. The control comes first: on a server where a double charge cannot be shown, finding none proves

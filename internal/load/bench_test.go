@@ -109,7 +109,7 @@ func BenchmarkClients(b *testing.B) {
 			var mu sync.Mutex
 			together(b, clients, func(ctx context.Context) error {
 				seq := d.next.Add(1)
-				d.attempt(ctx, base+seq, time.Now())
+				d.attempt(ctx, ctx, base+seq, time.Now())
 				if seq%1000 == 0 { // as the engine does, five times a second
 					mu.Lock()
 					for _, f := range d.meter.collect(sum) {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"idemlab/internal/acquirer"
+	"idemlab/internal/check"
 	"idemlab/internal/instance"
 	"idemlab/internal/lockwait"
 	"idemlab/internal/server"
@@ -58,7 +59,7 @@ func Bystander(ctx context.Context, srv *server.Server, o BystanderOptions) (run
 		run.Answers, run.SQLStates = t.answers, t.sqlstates
 		verdict(&run, o.Options, m)
 	}
-	return ended(ctx, run, err)
+	return check.Ended(ctx, run, err)
 }
 
 func (o BystanderOptions) measureBystander(ctx context.Context, srv *server.Server, b *results.Bystander) (_ *measurement, err error) {

@@ -77,8 +77,8 @@ func TestInterruptedBystanderReports(t *testing.T) {
 	defer cancel()
 	o.Cell = func(int, int, results.BystanderCell) { cancel() }
 	r, err := Bystander(ctx, srv, o)
-	if err != nil || r.Status != results.Aborted || len(r.Bystander.Cells) != 1 {
-		t.Errorf("%v, %s, %d cells", err, r.Status, len(r.Bystander.Cells))
+	if err != nil || r.Status != results.Aborted || len(r.Bystander.Cells) != 1 || r.Verdict != results.Inconclusive || r.Reason != "interrupted" {
+		t.Errorf("%v, %s, %d cells, %s (%s)", err, r.Status, len(r.Bystander.Cells), r.Verdict, r.Reason)
 	}
 	noSchemas(t, srv.DSN())
 }

@@ -100,7 +100,13 @@ func (c *instanceProcess) run(ctx context.Context, w window, hand func(share)) e
 	if err := c.enc.Encode(order{Run: &w}); err != nil {
 		return c.process.Gone(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.process.In.Close() }) // the child takes it for the order to stop
+	stop := context.AfterFunc(ctx, func() {
+		var why cut
+		if errors.As(context.Cause(ctx), &why) {
+			_ = c.enc.Encode(order{Stop: &why}) // nothing else is sent during a run
+		}
+		_ = c.process.In.Close() // without a word before it, the child takes it for the order to stop
+	})
 	defer stop()
 	for {
 		r, err := c.hear()
@@ -134,6 +140,7 @@ type order struct {
 	WarmUp bool
 	Job    *job
 	Run    *window
+	Stop   *cut // the run under way, and with it the instance
 }
 
 // reply answers each order: a run with its shares and then with nothing, the others with nothing but the absence of an error.
@@ -145,8 +152,8 @@ type reply struct {
 // ServeInstance is one more instance of the service, in a process of its own: it reads its setup and then orders from stdin,
 // until the run closes it or dies. It returns an error where it could not even say what is wrong.
 func ServeInstance(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	dec, enc := gob.NewDecoder(stdin), gob.NewEncoder(stdout)
 	var s setup
 	if err := dec.Decode(&s); err != nil {
@@ -190,17 +197,21 @@ func answer(enc *gob.Encoder, failed error) error {
 	return enc.Encode(r)
 }
 
-// orders reads what the run wants. When the run has closed the pipe, or is gone, gone is called at once, also while a job is
-// under way: it ends as after Ctrl-C.
-func orders(dec *gob.Decoder, gone func()) <-chan order {
+// orders reads what the run wants. When it is to stop, or the run has closed the pipe, or is gone, stop is called at once, also while
+// a job is under way: it ends as after Ctrl-C.
+func orders(dec *gob.Decoder, stop context.CancelCauseFunc) <-chan order {
 	c := make(chan order)
 	go func() {
 		defer close(c)
 		for {
 			var o order
 			if err := dec.Decode(&o); err != nil {
-				gone()
+				stop(cut{time.Now()})
 				return
+			}
+			if o.Stop != nil {
+				stop(*o.Stop)
+				continue
 			}
 			c <- o
 		}

@@ -29,6 +29,21 @@ type window struct{ Start, Warm, End time.Time }
 
 func (w window) counts(due time.Time) bool { return !due.Before(w.Warm) && due.Before(w.End) }
 
+// until is the window as it was cut short, if ctx has ended by a cut. What is answered in the grace after it is no part of it: its time
+// is not counted either.
+func (w window) until(ctx context.Context) window {
+	var c cut
+	if ctx.Err() != nil && errors.As(context.Cause(ctx), &c) && c.At.Before(w.End) {
+		w.End = c.At
+	}
+	return w
+}
+
+// cut is why a run ends early, and when: of one moment for all instances, however late one hears of it. It crosses process borders.
+type cut struct{ At time.Time }
+
+func (cut) Error() string { return "the run was stopped" }
+
 // driver makes the attempts of one instance.
 type driver struct {
 	job
@@ -80,6 +95,7 @@ func (d *driver) drive(ctx context.Context) {
 	defer end()
 	defer all.Wait()
 	if d.Clients > 0 {
+		sleep(ctx, time.Until(d.Window.Start)) // an attempt before it would count for the rate and not for the percentiles
 		for range d.Clients {
 			all.Go(func() { d.client(ctx, work) })
 		}
@@ -92,13 +108,13 @@ func (d *driver) drive(ctx context.Context) {
 func (d *driver) client(ctx, work context.Context) {
 	for ctx.Err() == nil && time.Now().Before(d.Window.End) {
 		seq := d.next.Add(1) - 1
-		if !d.ahead.wait(ctx, seq) {
+		ready, due := d.ahead.wait(ctx, seq), time.Now()
+		if !ready || !due.Before(d.Window.End) {
 			d.meter.of(seq).drop(false, seq)
 			return
 		}
-		due := time.Now()
 		d.under(1)
-		d.attempt(work, seq, due)
+		d.attempt(ctx, work, seq, due)
 		d.under(-1)
 	}
 }
@@ -140,7 +156,7 @@ func (d *driver) arrive(ctx, work context.Context, all *sync.WaitGroup) {
 				d.meter.of(seq).drop(false, seq)
 				return
 			}
-			d.attempt(work, seq, due)
+			d.attempt(ctx, work, seq, due)
 		})
 	}
 }
@@ -151,13 +167,13 @@ func (d *driver) under(n int64) {
 	}
 }
 
-func (d *driver) attempt(work context.Context, seq uint64, due time.Time) {
+func (d *driver) attempt(ctx, work context.Context, seq uint64, due time.Time) {
 	req := d.Plan.request(d.errand(seq))
-	ctx, over := d.limit.begin(seq, time.Now())
+	own, over := d.limit.begin(seq, time.Now())
 	defer over()
-	rec := d.inst.Handle(ctx, d.acquire(req.Key), req)
+	rec := d.inst.Handle(own, d.acquire(req.Key), req)
 	stopped := rec.Err != "" && context.Cause(work) != nil
-	d.meter.of(seq).record(seq, due, d.Window, &rec, stopped)
+	d.meter.of(seq).record(seq, due, d.Window.until(ctx), &rec, stopped)
 }
 
 func (d *driver) errand(seq uint64) errand {

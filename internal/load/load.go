@@ -100,22 +100,7 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 		m.fill(&run)
 		verdict(&run, o, m)
 	}
-	return ended(ctx, run, err)
-}
-
-// ended says how a run came to its end. The user's own Ctrl-C is no error.
-func ended(ctx context.Context, run results.Run, err error) (results.Run, error) {
-	switch {
-	case ctx.Err() != nil:
-		run.Status = results.Aborted
-		return run, nil
-	case err != nil:
-		run.Status = results.Errored
-		if run.Verdict == results.Held {
-			run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
-		}
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 // leave drops the schema, within a limit of its own: a long run leaves a large table. Where the server is lost, that it cannot be
@@ -147,17 +132,19 @@ func (o Options) measure(ctx context.Context, srv *server.Server) (_ *measuremen
 	if err := t.warmUp(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.prepare(ctx, o); err != nil {
+	m := newMeasurement(o, acq)
+	run, stop := m.stoppable(ctx)
+	defer stop()
+	if err := t.prepare(run, o); err != nil {
 		return nil, err
 	}
 	sampler, err := lockwait.StartEvery(ctx, schema.Config(), appName(schema), lookEvery)
 	if err != nil {
 		return nil, err
 	}
-	m := newMeasurement(o, acq)
 	m.begin()
 	stall := startStall(ctx, schema, o, m.window)
-	runErr := t.run(ctx, m)
+	runErr := t.run(run, stop, m)
 	stallErr := stall.stop()
 	samples, sampleErr := sampler.Stop()
 	m.samples = samples

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -59,7 +60,7 @@ func (m *measurement) enter(member int, s share) {
 	for {
 		next := len(m.rows) + 1
 		end := m.window.Warm.Add(time.Duration(next) * time.Second)
-		if m.least().Before(end) || end.After(m.window.End) {
+		if m.least().Before(end) || end.After(m.end()) {
 			break
 		}
 		m.endSecond(next)
@@ -70,7 +71,7 @@ func (m *measurement) enter(member int, s share) {
 // second is the number of the second in which a share ends, from 1; 0 in the warm-up.
 func (m *measurement) second(until time.Time) int {
 	since := until.Sub(m.window.Warm)
-	if since <= 0 || until.After(m.window.End) {
+	if since <= 0 || until.After(m.end()) {
 		return 0
 	}
 	return int((since-1)/time.Second) + 1
@@ -103,20 +104,31 @@ func (m *measurement) endSecond(n int) {
 	m.rows = append(m.rows, row)
 }
 
-// stop notes that the run is stopped early: what is answered after it no longer counts.
-func (m *measurement) stop() {
-	now := time.Now()
-	m.stopped.CompareAndSwap(nil, &now)
+// stoppable returns a context for the run, which is stopped when ctx ends or stop is called. What is answered after that moment no
+// longer counts, here or at any instance: the context's cause is a cut (window.until).
+func (m *measurement) stoppable(ctx context.Context) (run context.Context, stop func()) {
+	run, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop = func() {
+		at := time.Now()
+		if m.stopped.CompareAndSwap(nil, &at) {
+			end(cut{at})
+		}
+	}
+	deaf := context.AfterFunc(ctx, stop)
+	context.AfterFunc(run, func() { deaf() })
+	return run, stop
+}
+
+// end is when the window closes, or was cut short.
+func (m *measurement) end() time.Time {
+	if at := m.stopped.Load(); at != nil && at.Before(m.window.End) {
+		return *at
+	}
+	return m.window.End
 }
 
 // measured is the time from the end of the warm-up to the end of the arrivals.
-func (m *measurement) measured() time.Duration {
-	end := m.window.End
-	if at := m.stopped.Load(); at != nil && at.Before(end) {
-		end = *at
-	}
-	return max(0, end.Sub(m.window.Warm))
-}
+func (m *measurement) measured() time.Duration { return max(0, m.end().Sub(m.window.Warm)) }
 
 func (m *measurement) live() {
 	if m.options.Live == nil {

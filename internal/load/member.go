@@ -93,8 +93,9 @@ func (l *local) run(ctx context.Context, within window, hand func(share)) error 
 			Queue: l.inst.Waiting(), Client: w.look(int(d.inFlight.Load())),
 		}})
 	}
-	// The looks fall on the ends of ticks since the warm-up, so that a second is made of whole ones.
-	for next := within.Start.Add(tick); ; next = next.Add(tick) {
+	// The looks fall on the ends of ticks since the warm-up, so that a second is made of whole ones; without one, the first falls on the start.
+	first := (within.Warm.Sub(within.Start)-1)%tick + 1
+	for next := within.Start.Add(first); ; next = next.Add(tick) {
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-timer.C:

@@ -147,6 +147,30 @@ func TestStallShowsInTheResponseTimeOfAnOpenLoop(t *testing.T) {
 	}
 }
 
+// Without a warm-up every attempt counts, the first wave's too: what is in the rate is in the percentiles.
+func TestWithoutWarmUpTheFirstWaveCounts(t *testing.T) {
+	for _, instances := range []int{1, 2} {
+		o := small(t, scenarios.InsertFirst)
+		o.Warmup, o.Instances, o.Acquirer.Latency = 0, instances, acquirer.Fixed(200*time.Millisecond)
+		r := run(t, o)
+		if l := r.Load; l.Attempts != r.Counts.Attempts || l.Response.N != r.Counts.Attempts {
+			t.Errorf("%d instances: %d attempts, of which %d count and %d are in the percentiles", instances, r.Counts.Attempts, l.Attempts, l.Response.N)
+		}
+	}
+}
+
+// A second begins where the warm-up ends, also where that is no whole number of ticks.
+func TestSecondsBeginAtTheEndOfTheWarmUp(t *testing.T) {
+	o := small(t, scenarios.InsertFirst)
+	o.Warmup, o.Duration = 350*time.Millisecond, 1100*time.Millisecond
+	looks := map[time.Duration]bool{}
+	o.Live = func(p Progress) { looks[p.Elapsed] = true }
+	r := run(t, o)
+	if !looks[o.Warmup] || !looks[o.Warmup+time.Second] || len(r.Load.Seconds) != 1 {
+		t.Errorf("%d seconds, looks after %v", len(r.Load.Seconds), looks)
+	}
+}
+
 // What is not sent is counted, and never passes for an answer.
 func TestArrivalsBeyondTheLimitAreDroppedAndCounted(t *testing.T) {
 	o := small(t, scenarios.InsertFirst)
@@ -200,6 +224,61 @@ func TestInterruptedLoadReports(t *testing.T) {
 		}
 	}
 	noSchemas(t, srv.DSN())
+}
+
+// The rate of an interrupted run is of the time until then: what is under way is answered in the grace, and counts for no second of it.
+func TestInterruptedLoadCountsNoAnswerOfTheGrace(t *testing.T) {
+	for _, instances := range []int{1, 2} {
+		o := small(t, scenarios.InsertFirst)
+		// No key is used twice: all clients are at the acquirer nearly all of the time, and so at the interrupt.
+		o.Duration, o.Instances, o.Warmup, o.RepeatShare, o.HotShare = time.Hour, instances, 0, 0, 0
+		o.Acquirer.Latency = acquirer.Fixed(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Live = func(p Progress) {
+			if p.Total.N >= o.Clients {
+				cancel()
+			}
+		}
+		r, err := Run(ctx, servertest.Server(t), o)
+		cancel()
+		if err != nil || r.Status != results.Aborted || r.Answers["failed"] != 0 {
+			t.Fatalf("%v, %s, %v", err, r.Status, r.Answers)
+		}
+		l := r.Load
+		if served := l.PerSecond * l.MeasuredMS / 1000; served < 1 || served > float64(l.Response.N-o.Clients/2) {
+			t.Errorf("%d instances: %v a second for %v ms, and %d answers in all, those of the grace included", instances, l.PerSecond, l.MeasuredMS, l.Response.N)
+		}
+		if float64(len(l.Seconds)) > l.MeasuredMS/1000 {
+			t.Errorf("%d instances: %d whole seconds of %v ms", instances, len(l.Seconds), l.MeasuredMS)
+		}
+	}
+}
+
+// A run that was cut off is never said to hold, with several instances neither. What was caught until then stays caught.
+func TestInterruptedLoadNeverHolds(t *testing.T) {
+	for _, c := range []struct {
+		strategy  scenarios.Strategy
+		instances int
+		verdict   results.Verdict
+		reason    string
+	}{
+		{scenarios.InsertFirst, 1, results.Inconclusive, "interrupted"}, {scenarios.InsertFirst, 2, results.Inconclusive, "interrupted"},
+		{scenarios.CheckThenAct, 1, results.Violated, "double_charge"},
+	} {
+		o := small(t, c.strategy)
+		o.Duration, o.Instances = time.Hour, c.instances
+		ctx, cancel := context.WithCancel(t.Context())
+		o.Live = func(p Progress) {
+			if p.Total.N > 300 {
+				cancel()
+			}
+		}
+		r, err := Run(ctx, servertest.Server(t), o)
+		cancel()
+		if err != nil || r.Status != results.Aborted || r.Verdict != c.verdict || !strings.HasPrefix(r.Reason, c.reason) || r.Load.IntentsOverlapped < fewest {
+			t.Errorf("%s, %d instances: %v, %s, %s (%s), %d overlapped", c.strategy.Name, c.instances, err, r.Status, r.Verdict, r.Reason, r.Load.IntentsOverlapped)
+		}
+	}
 }
 
 // An acquirer that does not answer must not keep Ctrl-C waiting for ever: attempts that outlast the grace died, and are judged so.
@@ -265,7 +344,7 @@ func TestInstancesPrepareSideBySide(t *testing.T) {
 	}
 }
 
-// An interrupted run of a strategy that wants orders is worth as much as any other.
+// An interrupted run of a strategy that wants orders is worth as much as any other: it would have held, had it come to its end.
 func TestInterruptedLoadWithOrdersReadsItsRows(t *testing.T) {
 	o := small(t, scenarios.ForUpdateOrder)
 	o.Duration, o.Warmup, o.Acquirer.Latency = time.Hour, 0, acquirer.Fixed(time.Millisecond)
@@ -277,7 +356,7 @@ func TestInterruptedLoadWithOrdersReadsItsRows(t *testing.T) {
 		}
 	}
 	r, err := Run(ctx, servertest.Server(t), o)
-	if err != nil || r.Verdict != results.Held || r.Counts.Rows == nil {
+	if err != nil || r.Verdict != results.Inconclusive || r.Reason != "interrupted" || r.Counts.Rows == nil {
 		t.Errorf("%v, %s (%s)", err, r.Verdict, r.Reason)
 	}
 }

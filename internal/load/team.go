@@ -66,12 +66,9 @@ func (t *team) prepare(ctx context.Context, o Options) error {
 	return nil
 }
 
-// run lets every member make its part of the attempts, and enters what they measure.
-func (t *team) run(ctx context.Context, m *measurement) error {
-	ctx, lost := context.WithCancel(ctx)
-	defer lost()
-	stop := context.AfterFunc(ctx, m.stop)
-	defer stop()
+// run lets every member make its part of the attempts, and enters what they measure. Lost ends ctx: the others' work proves nothing any
+// more where a member failed or the server is gone.
+func (t *team) run(ctx context.Context, lost func(), m *measurement) error {
 	type from struct {
 		member int
 		share  share
@@ -87,7 +84,7 @@ func (t *team) run(ctx context.Context, m *measurement) error {
 				<-f.taken // the tally is filled again after this
 			})
 			if err != nil {
-				lost() // the others' work proves nothing any more
+				lost()
 			}
 			return err
 		})

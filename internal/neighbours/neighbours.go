@@ -33,13 +33,7 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	defer func() { run.DurationMS = results.MS(time.Since(started)) }()
 	err = o.ask(ctx, srv, run.Neighbours)
 	o.judge(&run, err)
-	switch {
-	case ctx.Err() != nil:
-		run.Status, err = results.Aborted, nil
-	case err != nil:
-		run.Status = results.Errored
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 func (o Options) ask(ctx context.Context, srv *server.Server, into *results.Neighbours) error {

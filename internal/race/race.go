@@ -81,42 +81,26 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	if o.Controls != nil || wantsControl(o.Expect, never, shows) {
 		control, err := o.Controls.force(ctx, srv, o)
 		if err != nil {
-			return stopped(ctx, run, fmt.Errorf("control: %w", err))
+			return check.Ended(ctx, run, fmt.Errorf("control: %w", err))
 		}
 		run.Control = &control
 	}
 	ev, err := o.measure(ctx, srv)
 	if err != nil && ev == nil {
-		return stopped(ctx, run, err)
+		return check.Ended(ctx, run, err)
 	}
 	ev.fill(&run)
 	if ev.givenUp() > 0 { // what befell the attempts was more than a race
 		never, shows = o.Strategy.Judged(scenarios.LostReply, o.Isolation)
 	}
 	verdict(&run, o, never, shows, ev)
-	if err != nil || ctx.Err() != nil {
-		return stopped(ctx, run, err)
-	}
-	return run, nil
+	return check.Ended(ctx, run, err)
 }
 
 // wantsControl says whether the run may end as held, which is to be believed only after a control has failed: it may unless all
 // that is claimed is what must be found.
 func wantsControl(expect check.Expectation, never, shows []scenarios.Anomaly) bool {
 	return expect == check.ExpectHeld || len(never) > 0 || len(shows) == 0
-}
-
-// stopped marks a run that did not come to its end. The user's own Ctrl-C is no error.
-func stopped(ctx context.Context, run results.Run, err error) (results.Run, error) {
-	if ctx.Err() != nil {
-		run.Status = results.Aborted
-		return run, nil
-	}
-	run.Status = results.Errored
-	if run.Verdict == results.Held {
-		run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
-	}
-	return run, err
 }
 
 // measure makes the tables, opens the instances, races every intent and reads back what is left. On an error the evidence is

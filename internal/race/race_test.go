@@ -324,6 +324,34 @@ func TestCtrlCReportsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// Also where the interrupt comes when every intent was raced: whatever the run still had to do, it did not do it whole.
+func TestInterruptedRaceNeverHolds(t *testing.T) {
+	srv := servertest.Server(t)
+	for _, c := range []struct {
+		strategy scenarios.Strategy
+		verdict  results.Verdict
+		reason   string
+	}{{scenarios.InsertFirst, results.Inconclusive, "interrupted"}, {scenarios.CheckThenAct, results.Violated, "double_charge"}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := small(t, c.strategy)
+		var kept string
+		o.Keep, o.Kept = true, func(schema string) { kept = schema; cancel() }
+		r, err := Run(ctx, srv, o)
+		cancel()
+		if err != nil || r.Status != results.Aborted || r.Counts.Intents != 6 || r.Verdict != c.verdict || !strings.HasPrefix(r.Reason, c.reason) {
+			t.Errorf("%s: %v, %s, %d intents, %s (%s)", c.strategy.Name, err, r.Status, r.Counts.Intents, r.Verdict, r.Reason)
+		}
+		conn, err := pgx.Connect(t.Context(), srv.DSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Exec(t.Context(), `DROP SCHEMA `+kept+` CASCADE`); err != nil {
+			t.Error(err)
+		}
+		_ = conn.Close(t.Context())
+	}
+}
+
 func TestLostConnectionKeepsWhatWasMeasured(t *testing.T) {
 	o := small(t, spy(scenarios.InsertFirst, func(ctx context.Context, db scenarios.DB, nth int64) error {
 		if nth < 2*attemptsPerIntent+3 {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"idemlab/internal/acquirer"
+	"idemlab/internal/check"
 	"idemlab/internal/instance"
 	"idemlab/internal/intents"
 	"idemlab/internal/meter"
@@ -53,13 +54,12 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	run.StartedAt = started.UTC()
 	defer func() { run.DurationMS = results.MS(time.Since(started)) }()
 	ev, err := o.measure(ctx, srv)
+	run, failed := check.Ended(ctx, run, err)
 	switch {
-	case ctx.Err() != nil: // the user's own Ctrl-C is no error
-		run.Status, run.Reason = results.Aborted, "stopped before the repeats had come to their end"
+	case run.Status == results.Aborted:
 		return run, leftBehind(err)
-	case err != nil:
-		run.Status, run.Reason = results.Errored, "not finished: "+err.Error()
-		return run, err
+	case failed != nil:
+		return run, failed
 	}
 	ev.fill(&run)
 	return run, nil

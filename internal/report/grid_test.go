@@ -296,26 +296,33 @@ a survivor is what the guarantee does not stand on, or what shows only with faul
 	}
 }
 
-// The bound speaks of intents that could have been double-charged: not of attempts, nor of intents that were refused, or whose
-// attempts came one after another.
-func TestBoundCountsIntents(t *testing.T) {
-	twenty := 20
+// The bound speaks of rounds in which something could have been double-charged, by the rule of a sweep: not of attempts, nor of the intents
+// of one round, nor of those that were refused, or whose attempts came one after another. One round bounds nothing.
+func TestBoundCountsRounds(t *testing.T) {
 	for name, c := range map[string]struct {
-		counts     results.Counts
-		overlapped int
-		want       string // "": no bound
+		rounds, each, charged, overlapped, double int
+		want                                      string // "": it says nothing of a share
 	}{
-		"all were charged and raced": {results.Counts{Intents: 20, IntentsCharged: &twenty, Attempts: 1000, AcquirerCounts: &results.AcquirerCounts{}}, 20, "in 20 intents that raced: the true share is below 13.9%"},
-		"some were declined":         {results.Counts{Intents: 40, IntentsCharged: &twenty, Attempts: 1000, AcquirerCounts: &results.AcquirerCounts{}}, 40, "in 20 intents that raced: the true share is below 13.9%"},
-		"some did not race":          {results.Counts{Intents: 20, IntentsCharged: &twenty, Attempts: 1000, AcquirerCounts: &results.AcquirerCounts{}}, 10, "in 10 intents that raced: the true share is below 25.9%"},
-		"none were charged":          {results.Counts{Intents: 20, IntentsCharged: new(int), Attempts: 1000, AcquirerCounts: &results.AcquirerCounts{}}, 20, ""},
-		"one was double-charged":     {results.Counts{Intents: 20, IntentsCharged: &twenty, AcquirerCounts: &results.AcquirerCounts{IntentsDoubleCharged: 1}}, 20, ""},
+		"all were charged and raced":       {10, 5, 50, 50, 0, "in 50 intents that raced, in 10 rounds: the true share is below 25.9% (95% confidence; rounds are counted)."},
+		"many intents in few rounds":       {2, 1000, 2000, 2000, 0, "in 2,000 intents that raced, in 2 rounds: the true share is below 77.6%"},
+		"one intent each":                  {20, 1, 20, 20, 0, "in 20 intents that raced, in 20 rounds: the true share is below 13.9%"},
+		"one round":                        {1, 50, 50, 50, 0, "in 50 intents that raced, in 1 round: no bound on the true share; more rounds give one (--rounds)."},
+		"some were declined":               {20, 2, 20, 40, 0, "in 20 intents that raced, in 10 rounds: the true share is below 25.9%"},
+		"some did not race":                {20, 1, 20, 10, 0, "in 10 intents that raced, in 10 rounds: the true share is below 25.9%"},
+		"they may have been all one round": {2, 10, 20, 10, 0, "in 10 intents that raced, in 1 round: no bound"},
+		"a round was never begun":          {2, 0, 20, 20, 0, "in 20 intents that raced."},
+		"none were charged":                {1, 20, 0, 20, 0, ""},
+		"one was double-charged":           {1, 20, 20, 20, 1, ""},
 	} {
 		d := reference(t, "insert-first")
 		r := &d.Runs[0]
-		r.Verdict, r.Counts, r.Overlap.IntentsOverlapped = results.Held, &c.counts, c.overlapped
+		r.Verdict, r.Overlap.IntentsOverlapped, r.Rounds = results.Held, c.overlapped, nil
+		r.Counts = &results.Counts{Intents: c.rounds * c.each, IntentsCharged: &c.charged, AcquirerCounts: &results.AcquirerCounts{IntentsDoubleCharged: c.double}}
+		for range c.rounds {
+			r.Rounds = append(r.Rounds, results.Round{Intents: c.each})
+		}
 		out := text(t, d, Style{Width: 120})
-		if !strings.Contains(out, c.want) || strings.Contains(out, "the true share") != (c.want != "") {
+		if !strings.Contains(out, c.want) || strings.Contains(out, "that raced") != (c.want != "") {
 			t.Errorf("%s: no %q in\n%s", name, c.want, out)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"idemlab/internal/stat"
 )
 
 // thousands writes 12345 as 12,345.
@@ -29,10 +27,6 @@ func reais(cents int64) string {
 	}
 	return fmt.Sprintf("%sR$ %s.%02d", sign, thousands(cents/100), cents%100)
 }
-
-// upper95 is the largest share of intents that could be double-charged with 0 seen in n, with 95 % confidence. Attempts of one
-// intent are not independent; intents, raced one after another, are what is counted.
-func upper95(n int) float64 { return stat.NoneBound(n) }
 
 // size writes bytes with three digits: 290 B, 2.50 GB.
 func size(bytes float64) string {

@@ -133,7 +133,4 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("reais(%d) = %q, want %q", n, got, want)
 		}
 	}
-	if b := upper95(20); b < 0.139 || b > 0.140 { // 1 - 0.05^(1/20)
-		t.Errorf("upper95(20) = %v", b)
-	}
 }

@@ -26,8 +26,7 @@ func notes(b *strings.Builder, runs []results.Run) {
 		}
 		if n, what := raced(r); r.Verdict == results.Held && n > 0 {
 			held = true
-			lines = append(lines, fmt.Sprintf("%s: %s in %s: the true share is below %.1f%% (95%% confidence).",
-				r.Strategy, what, of(r, n), 100*upper95(n)))
+			lines = append(lines, fmt.Sprintf("%s: %s in %s%s.", r.Strategy, what, of(r, n), bound(r, n)))
 		}
 	}
 	if held {
@@ -146,11 +145,12 @@ func verdicts(b *strings.Builder, d results.Document, s Style) {
 
 // outcome compares the verdict with what was expected.
 func outcome(r results.Run) string {
+	how := strings.TrimPrefix(ending(r), ", ")
 	switch {
-	case r.Status == results.Aborted:
-		return "interrupted: what is above was measured until then"
-	case r.Status == results.Errored:
-		return "not finished: what is above was measured until then"
+	case r.Status != results.Complete && strings.HasPrefix(r.Reason, how):
+		return "what is above was measured until then"
+	case r.Status != results.Complete:
+		return how + ": what is above was measured until then"
 	case r.ClaimCode() == 0:
 		return "as expected"
 	}

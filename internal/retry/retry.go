@@ -140,20 +140,7 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	err = r.measure(ctx)
 	r.fill(&run)
 	r.judge(&run)
-	switch {
-	case ctx.Err() != nil:
-		run.Status = results.Aborted
-		if run.Verdict == results.Held {
-			run.Verdict, run.Reason = results.Inconclusive, "interrupted"
-		}
-		return run, nil
-	case err != nil:
-		run.Status = results.Errored
-		if run.Verdict == results.Held {
-			run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
-		}
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 // measure makes the tables and the acquirer, lets the customers come, and brings what is left to its end.

@@ -13,7 +13,8 @@ type Round struct{ N, Found int }
 // open, and that one has the whole confidence.
 type Interval struct{ Low, High float64 }
 
-// Share returns the share over all rounds and its interval; none where one round has to speak for all others, having found some.
+// Share returns the share over all rounds and its interval; none where one round has to speak for all others: that none was found in it
+// would leave anything below 95 %, and that some were nothing at all.
 //
 // What happens in one round is not independent: its intents met the same caches, the same neighbours, the same luck. So the rounds
 // are the sample. Where none or all was found, each round counts once, as if its intents were one. Else it is the interval of Korn
@@ -31,21 +32,21 @@ func Share(rounds []Round) (share float64, _ Interval, ok bool) {
 		return 0, Interval{}, false
 	}
 	share = float64(found) / float64(n)
-	bound := NoneBound(clusters)
+	bound := noneBound(clusters)
 	switch {
+	case clusters == 1:
+		return share, Interval{}, false
 	case found == 0:
 		return 0, Interval{0, bound}, true
 	case found == n:
 		return 1, Interval{1 - bound, 1}, true
-	case clusters == 1:
-		return share, Interval{}, false
 	}
 	i := clopperPearson(share, effective(rounds, share, n, clusters))
 	return share, Interval{min(i.Low, 1-bound), max(i.High, bound)}, true
 }
 
-// NoneBound is the largest share that could be true with none found in n independent looks: the exact bound 1 - 0.05^(1/n), near 3/n.
-func NoneBound(n int) float64 { return 1 - math.Pow(1-Confidence, 1/float64(n)) }
+// noneBound is the largest share that could be true with none found in n independent looks: the exact bound 1 - 0.05^(1/n), near 3/n.
+func noneBound(n int) float64 { return 1 - math.Pow(1-Confidence, 1/float64(n)) }
 
 // effective is the number of independent intents that would make the share as uncertain as the rounds do.
 func effective(rounds []Round, share float64, n, clusters int) float64 {

@@ -27,7 +27,7 @@ func TestKnownValues(t *testing.T) {
 		near(t, "Clopper and Pearson, high", i.High, c.high, 1e-6)
 	}
 	for n, want := range map[int]float64{1: 0.95, 10: 0.258866, 20: 0.139108, 300: 0.009936} {
-		near(t, "none found", NoneBound(n), want, 1e-6)
+		near(t, "none found", noneBound(n), want, 1e-6)
 	}
 }
 
@@ -77,12 +77,14 @@ func TestShare(t *testing.T) {
 		low, high  float64
 		noInterval bool
 	}{
-		"nothing measured":                {nil, 0, 0, 0, true},
-		"no round came to an intent":      {few(0, 0, 0), 0, 0, 0, true},
-		"none":                            {few(5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0, 0, 0.258866, false},
-		"none in one round is next to no": {few(1000, 0), 0, 0, 0.95, false},
-		"all":                             {few(5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5), 1, 0.741134, 1, false},
-		"some in one round":               {few(5, 3), 0.6, 0, 0, true},
+		"nothing measured":           {nil, 0, 0, 0, true},
+		"no round came to an intent": {few(0, 0, 0), 0, 0, 0, true},
+		"none":                       {few(5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0, 0, 0.258866, false},
+		"none in one round":          {few(1000, 0), 0, 0, 0, true},
+		"all in one round":           {few(1000, 1000), 1, 0, 0, true},
+		"none in two":                {few(5, 0, 0), 0, 0, 0.776393, false},
+		"all":                        {few(5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5), 1, 0.741134, 1, false},
+		"some in one round":          {few(5, 3), 0.6, 0, 0, true},
 		"one of fifty says no more than none of fifty": {few(5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0), 0.02, 0.000198, 0.258866, false},
 		// No more spread than chance has: the 60 intents, as worth 60 × (2.0010/2.2622)² = 46.9 by so few rounds.
 		"rounds that are alike": {few(6, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3), 0.5, 0.350583, 0.649417, false},

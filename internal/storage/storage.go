@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"idemlab/internal/check"
 	"idemlab/internal/meter"
 	"idemlab/internal/server"
 	"idemlab/results"
@@ -67,16 +68,12 @@ func Run(ctx context.Context, srv *server.Server, o Options) (run results.Run, e
 	defer func() { run.DurationMS = results.MS(time.Since(started)) }()
 	err = o.measure(ctx, srv, run.Storage)
 	judge(&run, o.Layout)
+	run, failed := check.Ended(ctx, run, err)
 	switch {
-	case ctx.Err() != nil: // the user's own Ctrl-C is no error
-		run.Status = results.Aborted
+	case run.Status == results.Aborted:
 		return run, leftBehind(err)
-	case err != nil:
-		run.Status = results.Errored
-		if run.Verdict == results.Held {
-			run.Verdict, run.Reason = results.Inconclusive, "not finished: "+err.Error()
-		}
-		return run, fmt.Errorf("%s: %w", o.Layout.Name, err)
+	case failed != nil:
+		return run, fmt.Errorf("%s: %w", o.Layout.Name, failed)
 	}
 	return run, nil
 }
