@@ -112,7 +112,7 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 			run.Explore.Schema = f.common.ddlFile
 		}
 		if err == nil && ctx.Err() == nil && f.likely > 0 && c.Schedule == nil && c.Options.Sessions > 1 && len(c.Options.Others) == 0 { // a race has nobody beside it
-			run.Explore.Likely, err = likely(ctx, srv, c, f.likely)
+			err = likely(ctx, srv, c, f.likely, &run)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", c.Options.Strategy.Name, err))
@@ -125,29 +125,42 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 	return runs, skipped, errors.Join(errs...)
 }
 
-// likely races as many attempts as there were sessions, without faults, to say how likely what is possible is.
-func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int) (*results.Likely, error) {
-	run, err := race.Run(ctx, srv, race.Options{
-		Scenario: c.Scenario, Strategy: c.Options.Strategy,
+// patience is how long an attempt of the race beside a search may take. One that is given up is a lost reply, and no part of a race.
+const patience = 30 * time.Second
+
+// likely races as many attempts as there were sessions, without faults, to say how likely what is possible is. What it shows of
+// charges must be possible.
+func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int, run *results.Run) error {
+	judgesCharges := c.Scenario.Acquirer && c.Scenario.Harm == ""
+	scenario := c.Scenario
+	if judgesCharges {
+		scenario.Followups = false // the search has none, and a second charge of theirs is no double charge of a race
+	}
+	raced, err := race.Run(ctx, srv, race.Options{
+		Scenario: scenario, Strategy: c.Options.Strategy,
 		Attempts: c.Options.Sessions, Intents: intents, Rounds: 1, Instances: 1, Pool: c.Options.Sessions,
 		Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
-		AttemptTimeout: 30 * time.Second, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
+		AttemptTimeout: patience, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
 	})
-	if err != nil || run.Counts == nil {
-		return nil, err
+	if err != nil || raced.Counts == nil {
+		return err
 	}
-	l := &results.Likely{Attempts: c.Options.Sessions, Intents: run.Counts.Intents}
-	if c.Scenario.Acquirer && c.Scenario.Harm == "" {
-		l.DoubleCharged = &run.Counts.IntentsDoubleCharged
-		return l, nil
+	l := &results.Likely{Attempts: c.Options.Sessions, Intents: raced.Counts.Intents}
+	run.Explore.Likely = l
+	if judgesCharges {
+		l.DoubleCharged = &raced.Counts.IntentsDoubleCharged
+		if givenUp := raced.Latency == nil || raced.Latency.MaxMS != nil && *raced.Latency.MaxMS >= results.MS(patience); !givenUp && scenario.Alike() {
+			c.Contradicted(run, *l.DoubleCharged, l.Intents)
+		}
+		return nil
 	}
 	wrong := map[string]bool{}
-	for _, found := range run.Anomalies {
+	for _, found := range raced.Anomalies {
 		wrong[found.Intent] = true
 	}
 	n := len(wrong)
 	l.Violated = &n
-	return l, nil
+	return nil
 }
 
 // export writes the first order that a run was left with.

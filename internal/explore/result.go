@@ -29,6 +29,7 @@ type Result struct {
 	Split         bool
 	SplitCommit   bool   // the COMMIT of a SERIALIZABLE transaction was two steps
 	WholeCommits  bool   // some such COMMIT was one
+	ReadsClock    bool   // the strategy asked what time it is
 	Notices       bool   // waits were told by PostgreSQL rather than polled for
 	WakeOneByOne  bool   // waiters let go by one step went on one by one, in order
 	OracleDiffers string // a history on which Porcupine and the invariants differ: the run is void
