@@ -205,7 +205,7 @@ func (f *exploreFlags) agree(set *pflag.FlagSet) error {
 		return usagef("--schedule '' names no step: write 'A:check B:check …', or AB…")
 	case set.Changed("format") && f.spec == "":
 		return usagef("--format is of what --spec prints")
-	case f.instances > f.sessions:
+	case f.instances > f.sessions && f.sessions > 0: // fewer are no matter of instances
 		return usagef("--instances %d: with %d sessions, some would have nothing to do", f.instances, f.sessions)
 	case f.export != "" && f.replay == "" && len(f.common.strategies) != 1:
 		return usagef("--export-spec is of one strategy: name it with --strategy")
