@@ -49,7 +49,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.likely, "race-intents", 50, "race as many intents beside it, to say how likely a double charge is (0: no race)")
 	fl.StringVar(&f.schedule, "schedule", "", "run this one order: 'A:check B:check A:capture …', or its short form")
 	fl.StringVar(&f.replay, "replay", "", "run the order in this run document again, and compare every result")
-	fl.StringVar(&f.spec, "spec", "", "run a file in isolationtester's format instead; '-- invariant: SELECT …' in it must return no row")
+	fl.StringVar(&f.spec, "spec", "", "run a file in isolationtester's format instead; '# invariant: SELECT …' in it must return no row")
 	fl.StringVar(&f.format, "format", "text", "of what --spec prints: text, or isolationtester (its own, to compare)")
 	fl.StringVar(&f.export, "export-spec", "", "write the one order (the shortest that is wrong) in isolationtester's format to this file")
 	fl.BoolVar(&f.step, "step", false, "walk through the one order key by key, on a terminal")
