@@ -114,7 +114,10 @@ func (c Case) control(ctx context.Context, srv *server.Server, run *results.Run)
 			}
 		}
 	}
-	return check.ControlDoubt(run.Control), nil
+	if doubt = check.ControlDoubt(run.Control); doubt != "" && r.Cut == "budget" { // it is to blame for nothing: there was no time for it
+		doubt = fmt.Sprintf("the time was up before the control %s had been seen to go wrong: give more than --budget %v", s.Name, o.Budget)
+	}
+	return doubt, nil
 }
 
 func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run) (doubt string, err error) {

@@ -49,6 +49,27 @@ func TestAnOrderIsJudgedByItsOwnFaults(t *testing.T) {
 	}
 }
 
+// A budget that ends before there is anything to judge is said to be too small, and blames neither the server nor the control.
+func TestABudgetTooSmallSaysSo(t *testing.T) {
+	for budget, want := range map[time.Duration]string{
+		time.Nanosecond: "the time was up before the control check-then-act had been seen to go wrong: give more than --budget 1ns",
+		time.Hour:       "",
+	} {
+		o := explore.Defaults(scenarios.InsertFirst)
+		o.Budget = budget
+		r, err := charge(t, o).Run(t.Context(), servertest.Server(t))
+		if err != nil || r.Reason != want || (r.Verdict == results.Held) != (want == "") {
+			t.Errorf("--budget %v: %s (%s), %v", budget, r.Verdict, r.Reason, err)
+		}
+	}
+	o := explore.Defaults(scenarios.CheckThenAct) // it claims nothing that would need a control
+	o.Budget = time.Nanosecond
+	r, err := charge(t, o).Run(t.Context(), servertest.Server(t))
+	if err != nil || r.Verdict != results.Inconclusive || !strings.Contains(r.Reason, "preparing took it: give more than --budget 1ns") {
+		t.Errorf("%s (%s), %v", r.Verdict, r.Reason, err)
+	}
+}
+
 // fickle is check-then-act, until it has charged somebody twice: from then on it makes one statement more, where it is to change.
 func fickle(changes bool) scenarios.Strategy {
 	s, inner := scenarios.CheckThenAct, scenarios.CheckThenAct.New

@@ -1,6 +1,9 @@
 package explore
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Each end that comes before a search's own is told in words.
 func TestACutInWords(t *testing.T) {
@@ -14,6 +17,15 @@ func TestACutInWords(t *testing.T) {
 		r := Result{Cut: cut, Schedules: 7, Options: Options{MaxSchedules: 9}}
 		if got := r.cutInWords(); got != want {
 			t.Errorf("%s: %q, want %q", cut, got, want)
+		}
+	}
+	for probes, want := range map[int]string{
+		0: "the time was up before the first of them; preparing took it: give more than --budget 2s",
+		4: "the time was up before the first of them; preparing, and looking for a wrong one first (4 tries), took it: give more than --budget 2s",
+	} {
+		r := Result{Cut: "budget", Probes: probes, Options: Options{Budget: 2 * time.Second}}
+		if got := r.cutInWords(); got != want {
+			t.Errorf("no schedule and %d probes: %q, want %q", probes, got, want)
 		}
 	}
 }

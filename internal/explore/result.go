@@ -83,6 +83,9 @@ func (r Result) cutInWords() string {
 	case "schedules":
 		return fmt.Sprintf("the search was to end after %d of them", r.Options.MaxSchedules)
 	case "budget":
+		if r.Schedules == 0 {
+			return r.noTime()
+		}
 		return "the time was up" + after
 	case "enough":
 		return "what was looked for was found" + after
@@ -90,6 +93,15 @@ func (r Result) cutInWords() string {
 		return "the search was interrupted" + after
 	}
 	return "the search was cut off" + after
+}
+
+// noTime says what took a budget in which not one order was run: nobody knows that of a search.
+func (r Result) noTime() string {
+	took := "preparing"
+	if r.Probes > 0 {
+		took += fmt.Sprintf(", and looking for a wrong one first (%d tries),", r.Probes)
+	}
+	return fmt.Sprintf("the time was up before the first of them; %s took it: give more than --budget %v", took, r.Options.Budget)
 }
 
 // Bounds is what "exhaustive" is to be understood within, in words.
