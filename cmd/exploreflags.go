@@ -37,7 +37,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	f.given = fl.Changed
 	fl.StringVar(&f.search, "search", explore.DPOR, "dpor (one order of each class), full (every order) or random (seeded; needs --budget or --max-schedules)")
 	fl.IntVar(&f.sessions, "sessions", 2, "clients with one key, each on a connection of its own, 1 to 4 (where a scenario takes 3: 3)")
-	fl.IntVar(&f.attempts, "attempts-per-session", 2, "attempts of a client whose attempt died or failed")
+	fl.IntVar(&f.attempts, "attempts-per-session", 2, "attempts of a client, each after the first only where the one before died or was told of an error: a client that was told 409 does not come again")
 	fl.IntVar(&f.instances, "instances", 1, "instances over which the sessions are dealt")
 	fl.IntVar(&f.crashes, "crashes", 0, "deaths of a session in one schedule, at most")
 	fl.IntVar(&f.lost, "lost-replies", 0, "requests to the acquirer, or replies of it, that are lost in one schedule, at most")
