@@ -107,8 +107,8 @@ func (r Result) noTime() string {
 // Bounds is what "exhaustive" is to be understood within, in words.
 func (r Result) Bounds() string {
 	o := r.Options
-	text := fmt.Sprintf("%s, %s each, %s, %s, statements and commits as steps, PostgreSQL %s, %s",
-		count(o.Sessions, "client"), count(o.AttemptsPerSession, "attempt"), count(o.Crashes, "crash"),
+	text := fmt.Sprintf("%s, %s, %s, %s, statements and commits as steps, PostgreSQL %s, %s",
+		count(o.Sessions, "client"), comesAgain(o.AttemptsPerSession), count(o.Crashes, "crash"),
 		count(o.LostReplies, "lost reply"), r.ServerVersion, r.Isolation)
 	for _, f := range o.Others {
 		text += ", beside " + f.Name
@@ -129,6 +129,18 @@ func (r Result) Bounds() string {
 		text += fmt.Sprintf(", over %d instances", o.Instances)
 	}
 	return text
+}
+
+// comesAgain says how often a client may come, and when it does: one that was told 409 does not.
+func comesAgain(each int) string {
+	switch text := count(each, "attempt") + " each"; each {
+	case 1:
+		return text
+	case 2:
+		return text + " (the second after a death or an error)"
+	default:
+		return text + " (each after the first after a death or an error)"
+	}
 }
 
 func count(n int, what string) string {
