@@ -68,6 +68,11 @@ func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Ca
 	if err := f.output.prepare(cases[0].Scenario); err != nil {
 		return err
 	}
+	if f.export != "" {
+		if err := canExport(f.export); err != nil {
+			return err
+		}
+	}
 	ctx, release := untilParentDies(ctx)
 	defer release()
 	started := time.Now()
@@ -76,7 +81,7 @@ func (a *app) runExplore(ctx context.Context, f exploreFlags, cases []explore.Ca
 		return err
 	}
 	if f.export != "" && err == nil && ctx.Err() == nil {
-		err = export(f.export, cases, runs)
+		err = a.export(f.export, cases, runs)
 	}
 	if f.step && err == nil && ctx.Err() == nil {
 		if err := a.step(ctx, *runs[0].Explore.Trace); err != nil {
@@ -112,7 +117,7 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 			run.Explore.Schema = f.common.ddlFile
 		}
 		if err == nil && ctx.Err() == nil && f.likely > 0 && c.Schedule == nil && c.Options.Sessions > 1 && len(c.Options.Others) == 0 { // a race has nobody beside it
-			run.Explore.Likely, err = likely(ctx, srv, c, f.likely)
+			err = likely(ctx, srv, c, f.likely, &run)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", c.Options.Strategy.Name, err))
@@ -125,37 +130,51 @@ func (a *app) exploreAll(ctx context.Context, f exploreFlags, cases []explore.Ca
 	return runs, skipped, errors.Join(errs...)
 }
 
-// likely races as many attempts as there were sessions, without faults, to say how likely what is possible is.
-func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int) (*results.Likely, error) {
-	run, err := race.Run(ctx, srv, race.Options{
-		Scenario: c.Scenario, Strategy: c.Options.Strategy,
+// patience is how long an attempt of the race beside a search may take. One that is given up is a lost reply, and no part of a race.
+const patience = 30 * time.Second
+
+// likely races as many attempts as there were sessions, without faults, to say how likely what is possible is. What it shows of
+// charges must be possible.
+func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int, run *results.Run) error {
+	judgesCharges := c.Scenario.Acquirer && c.Scenario.Harm == ""
+	scenario := c.Scenario
+	if judgesCharges {
+		scenario.Followups = false // the search has none, and a second charge of theirs is no double charge of a race
+	}
+	raced, err := race.Run(ctx, srv, race.Options{
+		Scenario: scenario, Strategy: c.Options.Strategy,
 		Attempts: c.Options.Sessions, Intents: intents, Rounds: 1, Instances: 1, Pool: c.Options.Sessions,
 		Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
-		AttemptTimeout: 30 * time.Second, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
+		AttemptTimeout: patience, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
 	})
-	if err != nil || run.Counts == nil {
-		return nil, err
+	if err != nil || raced.Counts == nil {
+		return err
 	}
-	l := &results.Likely{Attempts: c.Options.Sessions, Intents: run.Counts.Intents}
-	if c.Scenario.Acquirer && c.Scenario.Harm == "" {
-		l.DoubleCharged = &run.Counts.IntentsDoubleCharged
-		return l, nil
+	l := &results.Likely{Attempts: c.Options.Sessions, Intents: raced.Counts.Intents}
+	run.Explore.Likely = l
+	if judgesCharges {
+		l.DoubleCharged = &raced.Counts.IntentsDoubleCharged
+		if givenUp := raced.Latency == nil || raced.Latency.MaxMS != nil && *raced.Latency.MaxMS >= results.MS(patience); !givenUp && scenario.Alike() {
+			c.Contradicted(run, *l.DoubleCharged, l.Intents)
+		}
+		return nil
 	}
 	wrong := map[string]bool{}
-	for _, found := range run.Anomalies {
+	for _, found := range raced.Anomalies {
 		wrong[found.Intent] = true
 	}
 	n := len(wrong)
 	l.Violated = &n
-	return l, nil
+	return nil
 }
 
-// export writes the first order that a run was left with.
-func export(path string, cases []explore.Case, runs []results.Run) error {
+// export writes the first order that a run was left with. Where none was there is nothing to write, which is said and decides nothing.
+func (a *app) export(path string, cases []explore.Case, runs []results.Run) error {
 	for i, r := range runs {
 		if r.Explore != nil && r.Explore.Trace != nil {
 			return exportSpec(path, cases[i].DDL, cases[i].Options.Strategy, r.Server.Isolation, *r.Explore.Trace)
 		}
 	}
-	return usagef("--export-spec: no order is wrong, so none is singled out: name one with --schedule")
+	a.say("--export-spec: there is no order to write, none having been found wrong and shown, so that %s is not made; name one with --schedule", path)
+	return nil
 }

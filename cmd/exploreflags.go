@@ -37,7 +37,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	f.given = fl.Changed
 	fl.StringVar(&f.search, "search", explore.DPOR, "dpor (one order of each class), full (every order) or random (seeded; needs --budget or --max-schedules)")
 	fl.IntVar(&f.sessions, "sessions", 2, "clients with one key, each on a connection of its own, 1 to 4 (where a scenario takes 3: 3)")
-	fl.IntVar(&f.attempts, "attempts-per-session", 2, "attempts of a client whose attempt died or failed")
+	fl.IntVar(&f.attempts, "attempts-per-session", 2, "attempts of a client, each after the first only where the one before died or was told of an error: a client that was told 409 does not come again")
 	fl.IntVar(&f.instances, "instances", 1, "instances over which the sessions are dealt")
 	fl.IntVar(&f.crashes, "crashes", 0, "deaths of a session in one schedule, at most")
 	fl.IntVar(&f.lost, "lost-replies", 0, "requests to the acquirer, or replies of it, that are lost in one schedule, at most")
@@ -49,7 +49,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.likely, "race-intents", 50, "race as many intents beside it, to say how likely a double charge is (0: no race)")
 	fl.StringVar(&f.schedule, "schedule", "", "run this one order: 'A:check B:check A:capture …', or its short form")
 	fl.StringVar(&f.replay, "replay", "", "run the order in this run document again, and compare every result")
-	fl.StringVar(&f.spec, "spec", "", "run a file in isolationtester's format instead; '-- invariant: SELECT …' in it must return no row")
+	fl.StringVar(&f.spec, "spec", "", "run a file in isolationtester's format instead; '# invariant: SELECT …' in it must return no row")
 	fl.StringVar(&f.format, "format", "text", "of what --spec prints: text, or isolationtester (its own, to compare)")
 	fl.StringVar(&f.export, "export-spec", "", "write the one order (the shortest that is wrong) in isolationtester's format to this file")
 	fl.BoolVar(&f.step, "step", false, "walk through the one order key by key, on a terminal")
@@ -205,7 +205,7 @@ func (f *exploreFlags) agree(set *pflag.FlagSet) error {
 		return usagef("--schedule '' names no step: write 'A:check B:check …', or AB…")
 	case set.Changed("format") && f.spec == "":
 		return usagef("--format is of what --spec prints")
-	case f.instances > f.sessions:
+	case f.instances > f.sessions && f.sessions > 0: // fewer are no matter of instances
 		return usagef("--instances %d: with %d sessions, some would have nothing to do", f.instances, f.sessions)
 	case f.export != "" && f.replay == "" && len(f.common.strategies) != 1:
 		return usagef("--export-spec is of one strategy: name it with --strategy")

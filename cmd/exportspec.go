@@ -35,6 +35,17 @@ func exportSpec(path, ddl string, s scenarios.Strategy, isolation string, t resu
 	return os.Rename(tmp.Name(), path)
 }
 
+// canExport says before anything runs why a file of that path could not be written after it.
+func canExport(path string) error {
+	if isDir(path) {
+		return usagef("--export-spec %s: that is a folder; name a file", path)
+	}
+	if err := canWriteBeside(path); err != nil {
+		return usagef("--export-spec %s: %w", path, err)
+	}
+	return nil
+}
+
 func specOf(ddl string, s scenarios.Strategy, isolation string, t results.Trace) spec.Spec {
 	setup := []string{"CREATE SCHEMA " + specSchema + ";", "SET search_path = " + specSchema + ";\n" + ddl}
 	for _, name := range s.Without {

@@ -94,5 +94,14 @@ func (a *app) kept(j job, schema string) {
 	if j.x != "" {
 		of = " of " + j.what
 	}
-	a.say("kept%s: look with\n  psql … -c 'SELECT * FROM %s.%s'\nand drop with\n  DROP SCHEMA %s CASCADE", of, schema, j.race.Scenario.TableOf(j.race.Strategy), schema)
+	a.say("kept%s: look with\n  psql … -c 'SELECT * FROM %s.%s'\n%sand drop with\n  DROP SCHEMA %s CASCADE", of, schema,
+		j.race.Scenario.TableOf(j.race.Strategy), keptBeside(j.race.Scenario), schema)
+}
+
+// keptBeside says what the tables hold beside the charges of the intents that were counted: whoever counts rows would find too many.
+func keptBeside(s scenarios.Scenario) string {
+	if !s.Followups {
+		return ""
+	}
+	return "it holds more than the intents' charges: each one's order is charged once more, under another key (a follow-up), and the orders of the warm-up are below zero\n"
 }

@@ -16,6 +16,8 @@ type Explore struct {
 	SplitCommit bool     `json:"split_commit"`     // so is the COMMIT of a SERIALIZABLE transaction
 
 	WholeCommits bool `json:"whole_commits"` // such COMMITs were there and stayed one step: to split them takes a server of its own
+	// ReadsClock: the strategy, or SQL of its, asked what time it is; what time brings about, such as the end of a lease, is no step.
+	ReadsClock bool `json:"reads_clock,omitempty"`
 
 	Schedules    int    `json:"schedules"` // run and judged; one for each class of equivalent orders under dpor
 	Violating    int    `json:"violating"`

@@ -72,7 +72,7 @@ func (c Case) fill(ctx context.Context, srv *server.Server, run *results.Run) (e
 	}
 	c.judge(run, never, shows, doubt)
 	if v := run.Explore.ShortestViolation; v != nil && run.Explore.Trace == nil && ctx.Err() == nil {
-		return c.picture(ctx, schema.Config(), run, v.Schedule)
+		return c.picture(ctx, schema.Config(), run, *v)
 	}
 	return nil
 }
@@ -107,7 +107,10 @@ func (c Case) control(ctx context.Context, srv *server.Server, run *results.Run)
 			}
 		}
 	}
-	return check.ControlDoubt(run.Control), nil
+	if doubt = check.ControlDoubt(run.Control); doubt != "" && r.Cut == "budget" { // it is to blame for nothing: there was no time for it
+		doubt = fmt.Sprintf("the time was up before the control %s had been seen to go wrong: give more than --budget %v", s.Name, o.Budget)
+	}
+	return doubt, nil
 }
 
 func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run) (doubt string, err error) {
@@ -130,18 +133,24 @@ func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 	return "", nil
 }
 
-// follow runs the one order. One that cannot be had makes the run inconclusive: the code is no longer what it was.
+// follow runs the one order. One that cannot be had, or does not end, makes the run inconclusive, as it does in a search: the code is no
+// longer what it was, or cannot be put into an order.
 func (c Case) follow(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run) (doubt string, err error) {
 	t, err := Replay(ctx, cfg, c.Options, c.Schedule)
 	d := ReplayDocument(c.Options, t)
 	run.Explore = &d
 	var impossible *schedule.Impossible
-	if errors.As(err, &impossible) {
-		d.Outcomes = []results.Outcome{} // it did not come to an end
-		return "diverged: " + impossible.Error() + c.elsewhere(), nil
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &impossible):
+		doubt = "diverged: " + impossible.Error() + c.elsewhere()
+	case unordered(err), errors.Is(err, errOracle):
+		doubt = err.Error()
+	case err != nil:
 		return "", err
+	}
+	if doubt != "" {
+		d.Outcomes, d.Violating = []results.Outcome{}, 0 // it did not come to an end
+		return doubt, nil
 	}
 	if c.Recorded != nil {
 		if diverged := compare(*c.Recorded, *d.Trace); diverged != "" {
@@ -152,6 +161,9 @@ func (c Case) follow(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 		d.Violations = append(d.Violations, results.Violation{
 			Schedule: d.Trace.Schedule, Short: d.Trace.Short, Anomaly: string(f.Anomaly), Detail: f.Detail,
 		})
+	}
+	if t.Outcome.Stuck {
+		return "in this order sessions wait for ever: what they wait for is never given back", nil
 	}
 	return "", nil
 }
@@ -169,19 +181,56 @@ func (c Case) elsewhere() string {
 	return ""
 }
 
-// picture follows the shortest violation once more, looking at the table after each turn.
-func (c Case) picture(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run, text string) error {
-	s, err := schedule.Parse(text)
+// picture follows the shortest violation once more, looking at the table after each turn. A violation whose own order cannot be had again,
+// or ends otherwise, was of chance: it was seen, and cannot be shown to anybody, so that the run says neither that it happens nor that it
+// does not.
+func (c Case) picture(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run, v results.Violation) error {
+	s, err := schedule.Parse(v.Schedule)
 	if err != nil {
 		return fmt.Errorf("read back the shortest violation: %w", err)
 	}
-	t, err := Replay(ctx, cfg, c.Options, s)
-	if err != nil {
+	t, another, err := c.again(ctx, cfg, s, scenarios.Anomaly(v.Anomaly))
+	switch {
+	case err != nil:
 		return fmt.Errorf("replay the shortest violation: %w", err)
+	case another != "" && ctx.Err() == nil:
+		run.Verdict, run.ExitCode = results.Inconclusive, check.ExitInconclusive
+		run.Reason = fmt.Sprintf("diverged: %s was seen in %s, and that order could not be had again (%s), so the strategy does something by chance",
+			v.Anomaly, v.Short, another)
+		return nil
 	}
 	d := t.Document()
 	run.Explore.Trace = &d
 	return nil
+}
+
+// again follows an order until it ends in what it ended in before, and says what was another time, where it does not. With three backends
+// which of two waiters goes on first may be PostgreSQL's choice, and each try is the toss of a coin.
+func (c Case) again(ctx context.Context, cfg *pgx.ConnConfig, s schedule.Schedule, want scenarios.Anomaly) (t Trace, another string, err error) {
+	most := 1
+	if c.Options.Sessions+len(c.Options.Others) > 2 {
+		most = tries
+	}
+	for range most {
+		t, err = Replay(ctx, cfg, c.Options, s)
+		var impossible *schedule.Impossible
+		switch {
+		case unordered(err): // it takes its time to say so, and would say it again
+			return t, err.Error(), nil
+		case errors.As(err, &impossible):
+			another = err.Error()
+		case err != nil:
+			return t, "", err
+		case !slices.Contains(t.Outcome.Anomalies, want):
+			another = fmt.Sprintf("it came to %v", t.Outcome.Answers)
+		default:
+			return t, "", nil
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return t, another, nil
 }
 
 func (c Case) judge(run *results.Run, never, shows []scenarios.Anomaly, doubt string) {

@@ -10,7 +10,8 @@
 // have come along. A write outside a transaction is two: the statement, and its becoming visible. A statement that waited and
 // is let go completes at once, as part of the step that let it go.
 //
-// A client whose attempt dies, or is told Failed, tries again with the same key, up to Options.AttemptsPerSession. A death comes
+// A client whose attempt dies, or is told Failed, tries again with the same key, up to Options.AttemptsPerSession. One that is told
+// anything else, 409 among it, does not come again: to see what it would find takes one client more. A death comes
 // before any step of an attempt but its first, and before its answer; not in the middle of what PostgreSQL does in one, and
 // not while it waits. It is one attempt's, as if its process had no other. Only of those who share a batch it is certain that
 // they share a process: who dies before its batch has arrived takes all of it along, as one crash. A lost reply is one of the

@@ -15,7 +15,8 @@ func (r Result) Document() results.Explore {
 	d := results.Explore{
 		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Crashes: o.Crashes, LostReplies: o.LostReplies,
 		Hard: o.Hard, Instances: max(1, o.Instances), Search: o.Search, Split: r.Split, SplitCommit: r.SplitCommit, WholeCommits: r.WholeCommits,
-		Schedules: r.Schedules, Violating: r.Violating, BlockedSteps: r.BlockedSteps, Divergences: r.Divergences,
+		ReadsClock: r.ReadsClock,
+		Schedules:  r.Schedules, Violating: r.Violating, BlockedSteps: r.BlockedSteps, Divergences: r.Divergences,
 		Coverage: r.Coverage(), Bounds: r.Bounds(), SchedulesPerSecond: r.SchedulesPerSecond(), Fingerprint: r.Fingerprint,
 		Outcomes: []results.Outcome{}, Violations: []results.Violation{},
 	}

@@ -32,6 +32,7 @@ type engine struct {
 	mu         chan struct{} // guards statements; a channel, to keep to one kind of waiting
 	statements map[string]statement
 	advisory   atomic.Bool // the strategy has used advisory locks
+	clock      atomic.Bool // it has asked what time it is
 
 	notices bool          // PostgreSQL says when a session begins to wait
 	stops   bool          // backends may be stopped
@@ -181,6 +182,9 @@ func (e *engine) statement(sql string) statement {
 	if !ok {
 		s = analyse(sql, e.catalogue)
 		e.statements[sql] = s
+		if readsClock(sql) {
+			e.clock.Store(true)
+		}
 	}
 	if s.advisory || s.everything && !s.control { // a function may take them, too
 		e.advisory.Store(true)

@@ -29,6 +29,7 @@ type Result struct {
 	Split         bool
 	SplitCommit   bool   // the COMMIT of a SERIALIZABLE transaction was two steps
 	WholeCommits  bool   // some such COMMIT was one
+	ReadsClock    bool   // the strategy asked what time it is
 	Notices       bool   // waits were told by PostgreSQL rather than polled for
 	WakeOneByOne  bool   // waiters let go by one step went on one by one, in order
 	OracleDiffers string // a history on which Porcupine and the invariants differ: the run is void
@@ -82,6 +83,9 @@ func (r Result) cutInWords() string {
 	case "schedules":
 		return fmt.Sprintf("the search was to end after %d of them", r.Options.MaxSchedules)
 	case "budget":
+		if r.Schedules == 0 {
+			return r.noTime()
+		}
 		return "the time was up" + after
 	case "enough":
 		return "what was looked for was found" + after
@@ -91,11 +95,20 @@ func (r Result) cutInWords() string {
 	return "the search was cut off" + after
 }
 
+// noTime says what took a budget in which not one order was run: nobody knows that of a search.
+func (r Result) noTime() string {
+	took := "preparing"
+	if r.Probes > 0 {
+		took += fmt.Sprintf(", and looking for a wrong one first (%d tries),", r.Probes)
+	}
+	return fmt.Sprintf("the time was up before the first of them; %s took it: give more than --budget %v", took, r.Options.Budget)
+}
+
 // Bounds is what "exhaustive" is to be understood within, in words.
 func (r Result) Bounds() string {
 	o := r.Options
-	text := fmt.Sprintf("%s, %s each, %s, %s, statements and commits as steps, PostgreSQL %s, %s",
-		count(o.Sessions, "client"), count(o.AttemptsPerSession, "attempt"), count(o.Crashes, "crash"),
+	text := fmt.Sprintf("%s, %s, %s, %s, statements and commits as steps, PostgreSQL %s, %s",
+		count(o.Sessions, "client"), comesAgain(o.AttemptsPerSession), count(o.Crashes, "crash"),
 		count(o.LostReplies, "lost reply"), r.ServerVersion, r.Isolation)
 	for _, f := range o.Others {
 		text += ", beside " + f.Name
@@ -116,6 +129,18 @@ func (r Result) Bounds() string {
 		text += fmt.Sprintf(", over %d instances", o.Instances)
 	}
 	return text
+}
+
+// comesAgain says how often a client may come, and when it does: one that was told 409 does not.
+func comesAgain(each int) string {
+	switch text := count(each, "attempt") + " each"; each {
+	case 1:
+		return text
+	case 2:
+		return text + " (the second after a death or an error)"
+	default:
+		return text + " (each after the first after a death or an error)"
+	}
 }
 
 func count(n int, what string) string {

@@ -94,7 +94,7 @@ func (x *exploration) settleError(ctx context.Context, err error) error {
 	case errors.Is(err, schedule.ErrDiverged):
 		x.result.Cut, x.result.Inconclusive = "diverged", err.Error()
 		return nil
-	case errors.Is(err, errUngated), errors.Is(err, errElsewhere):
+	case unordered(err):
 		x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
 		return nil
 	case errors.Is(err, errOracle):
@@ -106,6 +106,9 @@ func (x *exploration) settleError(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// unordered says that the strategy does what cannot be put into an order: that says something of it, and nothing of the run.
+func unordered(err error) bool { return errors.Is(err, errUngated) || errors.Is(err, errElsewhere) }
 
 // cutError says which limit ended the search.
 type cutError string
@@ -193,7 +196,8 @@ func (e *engine) once(ctx context.Context, drive func(context.Context, *world) (
 		return j, err
 	}
 	if err := w.ungated.Load(); err != nil {
-		return judged{}, *err
+		j.trace = w.trace
+		return j, *err
 	}
 	outcome, rows, err := w.outcome(ctx)
 	if err != nil {

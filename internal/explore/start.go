@@ -3,7 +3,6 @@ package explore
 import (
 	"context"
 	"fmt"
-	"time"
 
 	theacquirer "idemlab/internal/acquirer"
 	"idemlab/internal/instance"
@@ -71,7 +70,7 @@ func (e *engine) handlers(env func(instance int) scenarios.Env) []scenarios.Hand
 
 func (w *world) env(instance int) scenarios.Env {
 	return scenarios.Env{
-		Now:  time.Now,
+		Now:  w.e.now,
 		Seed: w.e.o.Seed + uint64(instance),
 		Lock: func(ctx context.Context, name string) (func(), error) {
 			return lock(ctx, w, fmt.Sprintf("%s-%d", name, instance))

@@ -132,7 +132,7 @@ const mostBlocking = 5
 // autopsy says who waited for whom, the longest first.
 func autopsy(b *strings.Builder, runs []results.Run) {
 	for _, r := range runs {
-		if r.Load == nil || len(r.Load.Blocking) == 0 {
+		if r.Load == nil || len(r.Load.Blocking)+len(otherLocks(r)) == 0 {
 			continue
 		}
 		fmt.Fprintf(b, "\nwho waited for whom, %s:\n", r.Strategy)
@@ -142,6 +142,9 @@ func autopsy(b *strings.Builder, runs []results.Run) {
 				break
 			}
 			fmt.Fprintf(b, "  %8s  %s at %s, for one %s\n", secondsText(w.Seconds), orUnknown(w.Waiter), w.Event, blocker(w))
+		}
+		for _, o := range otherLocks(r) {
+			fmt.Fprintf(b, "  %s\n", o)
 		}
 	}
 }

@@ -9,19 +9,43 @@ import (
 	"idemlab/results"
 )
 
+// lockWaits counts what waited for a key, a row or a lock taken on purpose. What waited for a lock of another kind is named beside it:
+// "1" alone would deny the sixteen that stood before a table that somebody had locked.
 func lockWaits(r results.Run) []string {
 	if r.Waits == nil {
 		return []string{absent}
 	}
-	l := r.Waits.Lock
+	l, others := r.Waits.Lock, otherLocks(r)
 	if l.Count == 0 {
-		return []string{"none"}
+		if len(others) == 0 {
+			return []string{"none"}
+		}
+		return append([]string{"none for a key"}, others...)
 	}
 	lines := []string{fmt.Sprintf("%s, p50 %s, max %s", thousands(int64(l.Count)), ms(l.P50MS), ms(l.MaxMS))}
 	if l.Client != nil {
 		lines = append(lines, fmt.Sprintf("by the client: p50 %s", ms(l.Client.P50MS)))
 	}
-	return append(lines, blockedAt(r.Waits.Blocked)...)
+	return append(append(lines, blockedAt(r.Waits.Blocked)...), others...)
+}
+
+// otherLocks names the locks that are waited for without anybody wanting a key: a table that somebody has locked, above all. They are
+// sampled and not timed. A table that grows (Lock/extend) is nobody in the way.
+func otherLocks(r results.Run) []string {
+	if r.Waits == nil {
+		return nil
+	}
+	var lines []string
+	for _, e := range r.Waits.Events {
+		switch e.Event {
+		case "Lock/transactionid", "Lock/tuple", "Lock/advisory", "Lock/spectoken", "Lock/extend":
+			continue
+		}
+		if strings.HasPrefix(e.Event, "Lock/") {
+			lines = append(lines, fmt.Sprintf("not counted: up to %d at once at %s", e.MaxWaiters, e.Event))
+		}
+	}
+	return lines
 }
 
 // blockedAt names where statements waited: the step, and the event as PostgreSQL calls it.
