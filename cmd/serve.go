@@ -147,7 +147,7 @@ func (a *app) serveTables(ctx context.Context, srv *server.Server, o serveOption
 		}
 		return schema, err
 	}
-	schema, err := tables.Create(ctx, srv, o.ddl, o.strategy)
+	schema, err := tables.CreateOutOfTurn(ctx, srv, o.ddl, o.strategy)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"idemlab/internal/server"
 	"idemlab/internal/spec"
 	"idemlab/results"
+	"idemlab/scenarios"
 )
 
 // runSpec runs a file in isolationtester's format: schedules written by hand, by people who speak SQL and not Go.
@@ -44,7 +45,7 @@ func (a *app) runSpec(ctx context.Context, f exploreFlags) error {
 	ctx, release := untilParentDies(ctx)
 	defer release()
 	started := time.Now()
-	run, err := a.specRun(ctx, f, s)
+	run, err := a.specRun(ctx, f, string(text), s)
 	if run.Engine == "" {
 		return err
 	}
@@ -56,7 +57,7 @@ func (a *app) runSpec(ctx context.Context, f exploreFlags) error {
 	return a.put(f.output, "spec", started, d)
 }
 
-func (a *app) specRun(ctx context.Context, f exploreFlags, s spec.Spec) (run results.Run, err error) {
+func (a *app) specRun(ctx context.Context, f exploreFlags, text string, s spec.Spec) (run results.Run, err error) {
 	srv, err := server.Open(ctx, f.server.options(a, len(s.Sessions)+3)) // the spec's own, its control connection, who looks, the lock
 	if err != nil {
 		return run, err
@@ -67,6 +68,11 @@ func (a *app) specRun(ctx context.Context, f exploreFlags, s spec.Spec) (run res
 		return run, err
 	}
 	defer func() { err = errors.Join(err, schema.Drop(context.WithoutCancel(ctx))) }()
+	if scenarios.MentionsAdvisoryLocks(text) { // another run's would be in the way of its steps
+		if err := schema.TakeTurn(ctx); err != nil {
+			return run, err
+		}
+	}
 	if f.budget > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.budget)

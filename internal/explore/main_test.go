@@ -21,7 +21,7 @@ func place(t testing.TB, s scenarios.Strategy) *pgx.ConnConfig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema, err := tables.Create(t.Context(), servertest.Server(t), string(ddl)+orders, s)
+	schema, err := tables.CreateOutOfTurn(t.Context(), servertest.Server(t), string(ddl)+orders, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,4 +22,6 @@
 // A run creates one schema, tagged by its comment and held by a session advisory lock whose key is in the schema's
 // name. It is dropped at the end. A run that was killed lost its lock with its connection, so the next one can
 // tell a leftover from a schema in use, and drops leftovers only.
+//
+// What a schema does not keep apart are advisory locks: runs that take them take turns (TakeTurn).
 package server

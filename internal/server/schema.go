@@ -20,6 +20,7 @@ type Schema struct {
 	mu     sync.Mutex
 	lock   *pgx.Conn // holds the advisory lock for as long as the run lives; nil once released
 	shared bool      // the lock is held together with others, see Share
+	turn   bool      // see TakeTurn
 	kept   bool
 	done   bool
 }
@@ -209,6 +210,10 @@ func (h *Schema) release(ctx context.Context) {
 		}
 		CloseConn(ctx, h.lock)
 		h.lock = nil
+	}
+	if h.turn {
+		h.turn = false
+		<-h.server.turn
 	}
 	h.server.mu.Lock()
 	delete(h.server.schemas, h)

@@ -21,6 +21,9 @@ type Server struct {
 	config *pgx.ConnConfig
 	say    func(format string, args ...any)
 
+	turn     chan struct{} // full while a schema of this Server has the turn, or waits for it in the database
+	sayWaits sync.Once
+
 	mu      sync.Mutex
 	own     *embedded        // the processes and the folder of a server of our own; nil for the user's, and once stopped
 	schemas map[*Schema]bool // those neither dropped nor kept
@@ -54,7 +57,7 @@ func openForeign(ctx context.Context, o Options, src source) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dsn: src.dsn, config: cfg, say: o.Say, schemas: map[*Schema]bool{}}
+	s := &Server{dsn: src.dsn, config: cfg, say: o.Say, schemas: map[*Schema]bool{}, turn: make(chan struct{}, 1)}
 	s.info = Info{Source: src.name}
 	conn, err := pgx.ConnectConfig(ctx, s.Config())
 	if err != nil {
@@ -98,7 +101,7 @@ func openEmbedded(ctx context.Context, o Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dsn: own.dsn(), say: o.Say, own: own, schemas: map[*Schema]bool{}}
+	s := &Server{dsn: own.dsn(), say: o.Say, own: own, schemas: map[*Schema]bool{}, turn: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Stop(ctx))

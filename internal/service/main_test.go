@@ -44,7 +44,7 @@ func startOn(t *testing.T, srv *server.Server, s scenarios.Strategy, change func
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema, err := tables.Create(t.Context(), srv, string(ddl), s)
+	schema, err := tables.CreateOutOfTurn(t.Context(), srv, string(ddl), s)
 	if err != nil {
 		t.Fatal(err)
 	}

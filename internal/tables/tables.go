@@ -17,7 +17,23 @@ var ErrMissingConstraint = errors.New("missing constraint")
 
 // Create makes a new schema, runs the DDL in it, drops the constraints that the strategy does without and looks for those that
 // it needs (ErrMissingConstraint). On an error nothing is left behind.
+//
+// Where the strategy or the DDL takes advisory locks, Create waits until no other run in the database does, and keeps those that come
+// waiting until the schema is dropped. Who has such a schema must drop it before the next Create of the kind, or wait for himself.
 func Create(ctx context.Context, srv *server.Server, ddl string, s scenarios.Strategy) (*server.Schema, error) {
+	schema, err := CreateOutOfTurn(ctx, srv, ddl, s)
+	if err != nil || !s.TakesAdvisoryLocks() && !scenarios.MentionsAdvisoryLocks(ddl) {
+		return schema, err
+	}
+	if err := schema.TakeTurn(ctx); err != nil {
+		return nil, errors.Join(err, schema.Drop(context.WithoutCancel(ctx)))
+	}
+	return schema, nil
+}
+
+// CreateOutOfTurn is Create for whoever waits for nobody and keeps nobody waiting: a service that is there until it is stopped, of
+// which no verdict is given, and whose keys are its clients' own.
+func CreateOutOfTurn(ctx context.Context, srv *server.Server, ddl string, s scenarios.Strategy) (*server.Schema, error) {
 	schema, err := srv.NewSchema(ctx, ddl)
 	if err != nil {
 		return nil, err
