@@ -12,8 +12,11 @@
 //
 // A client whose attempt dies, or is told Failed, tries again with the same key, up to Options.AttemptsPerSession. A death comes
 // before any step of an attempt but its first, and before its answer; not in the middle of what PostgreSQL does in one, and
-// not while it waits. It is one attempt's, as if its process had no other. Only of those who share a batch it is certain that
-// they share a process: who dies before its batch has arrived takes all of it along, as one crash. A lost reply is one of the
+// not while it waits. It is one attempt's, as if its process had no other: the clients that shared the instance live on in it, and
+// the next attempt of whoever died is made in a new process, of an instance number that nobody had, which has seen nothing and whose
+// locks and batches are its own. (A client that gave up on a process finds another, while the first ends what it has begun.) Only of
+// those who share a batch it is certain that they share a process: who dies before its batch has arrived takes all of it along, as
+// one crash, and they meet again in one new process. A lost reply is one of the
 // acquirer's captures: the request never arrived, or the answer never came.
 //
 // What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock and Env.Gather, use several

@@ -29,7 +29,7 @@ type Options struct {
 
 	Sessions           int  // clients, each with one connection and the same key; 1 to 4
 	AttemptsPerSession int  // a client whose attempt died or was told Failed tries again, this often in all
-	Instances          int  // over which the sessions are dealt; each calls Strategy.New once per schedule. 0 means 1
+	Instances          int  // over which the sessions are dealt; each calls Strategy.New once per schedule, and once more after each death. 0 means 1
 	Crashes            int  // deaths of sessions, at most, in one schedule
 	LostReplies        int  // lost requests to the acquirer and lost replies of it, at most, in one schedule
 	Hard               bool // a death closes the socket; otherwise it rolls back on the same connection

@@ -96,8 +96,10 @@ func (s *session) enabled() []schedule.Action {
 	return out
 }
 
-// end closes the books on the attempt, and begins the next where the client tries again.
-func (s *session) end(died bool) {
+// end closes the books on the attempt, and begins the next where the client tries again. After a death, which takes the attempt's
+// process along, that is in the process given; nil: it lives.
+func (s *session) end(reborn func() scenarios.Handler) {
+	died := reborn != nil
 	t := told{Attempt: s.last.judged(died), turn: len(s.w.trace)}
 	t.Tenant, t.Astray = s.tenant, s.attempt.astray
 	var pg *pgconn.PgError
@@ -109,6 +111,9 @@ func (s *session) end(died bool) {
 	s.state = finished
 	again := died || s.client && t.Answer == scenarios.Failed
 	if again && s.attempt.number < s.w.e.o.AttemptsPerSession {
+		if died {
+			s.handler = reborn()
+		}
 		s.start()
 	}
 }

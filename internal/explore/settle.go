@@ -119,7 +119,7 @@ func (w *world) take(ctx context.Context, r report) error {
 		s.state = answered
 		return nil
 	}
-	s.end(false)
+	s.end(nil)
 	return nil
 }
 
