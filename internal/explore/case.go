@@ -147,6 +147,10 @@ func (c Case) follow(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 		d.Outcomes = []results.Outcome{} // it did not come to an end
 		return "diverged: " + impossible.Error() + c.elsewhere(), nil
 	}
+	if errors.Is(err, errUngated) || errors.Is(err, errElsewhere) {
+		d.Outcomes = []results.Outcome{}
+		return err.Error(), nil
+	}
 	if err != nil {
 		return "", err
 	}

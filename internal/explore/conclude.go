@@ -56,6 +56,9 @@ func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.S
 		b.sent.on.Store(true)
 	}
 	j, err := e.once(ctx, func(ctx context.Context, w *world) (schedule.Run, error) { return schedule.Replay(ctx, w, s) })
+	if err == nil {
+		err = e.outlived(ctx)
+	}
 	t := Trace{Schedule: schedule.ScheduleOf(j.run), Prepared: e.prepared.take(), Turns: j.trace, Outcome: j.outcome}
 	for i := range e.o.Sessions + len(e.o.Others) {
 		t.Sessions = append(t.Sessions, e.sessionName(i))

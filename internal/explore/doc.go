@@ -20,6 +20,7 @@
 // acquirer's captures: the request never arrived, or the answer never came.
 //
 // What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock and Env.Gather, use several
-// connections at once, or let a timeout end a wait. What it leaves out: a server that dies, and the order of locks within one
+// connections at once, go on after their answer (which is refused, so that nothing of such a run is believed), or let a timeout end a
+// wait. What it leaves out: a server that dies, and the order of locks within one
 // statement.
 package explore

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -36,6 +37,9 @@ type engine struct {
 	notices bool          // PostgreSQL says when a session begins to wait
 	stops   bool          // backends may be stopped
 	hints   chan struct{} // a notice has come
+
+	late     atomic.Bool             // an attempt has made a step after its end
+	answered []weak.Pointer[attempt] // those that have ended alive
 
 	split        splitCommit
 	wholeCommits atomic.Bool // a SERIALIZABLE transaction's COMMIT was one step

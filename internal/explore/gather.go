@@ -27,8 +27,8 @@ type batch struct {
 
 // gather is Env.Gather. Which attempt asks is in the context.
 func gather(ctx context.Context, w *world, name string, db scenarios.DB, b scenarios.Batch, item any) (int, error) {
-	a, ok := ctx.Value(asking{}).(*attempt)
-	if !ok {
+	a := attemptOf(ctx)
+	if a == nil {
 		return 0, errNoAttempt
 	}
 	own := &batch{name: name, most: b.Most, items: []any{item}}

@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"slices"
+	"weak"
 
 	"idemlab/internal/schedule"
 )
@@ -15,8 +16,8 @@ type mutex struct {
 
 // lock is Env.Lock: taking and giving back are steps. Which attempt asks is in the context.
 func lock(ctx context.Context, w *world, name string) (func(), error) {
-	a, ok := ctx.Value(asking{}).(*attempt)
-	if !ok {
+	a := attemptOf(ctx)
+	if a == nil {
 		return nil, errNoAttempt
 	}
 	if _, err := a.stand(op{name: "lock", verb: "lock " + name, kind: opLock, mutex: name}); err != nil {
@@ -33,6 +34,12 @@ func lock(ctx context.Context, w *world, name string) (func(), error) {
 
 // asking is the context's key for the attempt.
 type asking struct{}
+
+// attemptOf is the attempt that a handler's context is of, nil where it is of none.
+func attemptOf(ctx context.Context) *attempt {
+	p, _ := ctx.Value(asking{}).(weak.Pointer[attempt])
+	return p.Value()
+}
 
 func theMutex(name string, m schedule.Mode) schedule.Footprint {
 	return schedule.Touch(schedule.Access{Object: schedule.Outside("mutex " + name), Mode: m})

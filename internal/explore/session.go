@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -66,6 +67,7 @@ func (s *session) start() {
 		n = s.attempt.number + 1
 	}
 	s.attempt = &attempt{s: s, number: n, grant: make(chan schedule.Kind)}
+	s.w.attempts = append(s.w.attempts, s.attempt)
 	s.state = running
 	s.w.running.Add(1)
 	req := s.w.e.o.Scenario.Request(s.w.req, s.id)
@@ -100,8 +102,11 @@ func (s *session) enabled() []schedule.Action {
 // process along, that is in the process given; nil: it lives.
 func (s *session) end(reborn func() scenarios.Handler) {
 	died := reborn != nil
+	if !died {
+		s.w.e.answered = append(s.w.e.answered, weak.Make(s.attempt))
+	}
 	t := told{Attempt: s.last.judged(died), turn: len(s.w.trace)}
-	t.Tenant, t.Astray = s.tenant, s.attempt.astray
+	t.Tenant, t.Astray = s.tenant, s.attempt.astray.Load()
 	var pg *pgconn.PgError
 	if !died && errors.As(s.last.err, &pg) {
 		t.state = pg.Code

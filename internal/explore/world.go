@@ -21,6 +21,7 @@ type world struct {
 	ledger   *theacquirer.Acquirer
 	acq      scenarios.Acquirer
 	sessions []*session
+	attempts []*attempt // of all of them, all that were begun
 	mutexes  map[string]*mutex
 	open     map[string]*batch // that can be joined
 	deaths   int               // still allowed
