@@ -164,7 +164,7 @@ func (c Case) follow(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 			Schedule: d.Trace.Schedule, Short: d.Trace.Short, Anomaly: string(f.Anomaly), Detail: f.Detail,
 		})
 	}
-	return "", nil
+	return t.doubt, nil
 }
 
 // elsewhere says where an order with SERIALIZABLE commits may have come from: their two halves are steps on a server of the

@@ -39,6 +39,9 @@ func (x *exploration) conclude() {
 			r.Inconclusive = "in some schedules sessions wait for ever: what they wait for is never given back"
 		}
 	}
+	if r.Inconclusive == "" {
+		r.Inconclusive = x.e.limited
+	}
 }
 
 // Replay follows a schedule on the same terms as Run, and from its end lets each session go as far as it goes, without
@@ -59,7 +62,7 @@ func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.S
 	if err == nil {
 		err = e.outlived(ctx)
 	}
-	t := Trace{Schedule: schedule.ScheduleOf(j.run), Prepared: e.prepared.take(), Turns: j.trace, Outcome: j.outcome}
+	t := Trace{Schedule: schedule.ScheduleOf(j.run), Prepared: e.prepared.take(), Turns: j.trace, Outcome: j.outcome, doubt: e.limited}
 	for i := range e.o.Sessions + len(e.o.Others) {
 		t.Sessions = append(t.Sessions, e.sessionName(i))
 	}

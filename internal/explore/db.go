@@ -74,10 +74,11 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 func (a *attempt) statement(ctx context.Context, sql string, run runner) *result {
 	s := a.s
 	info := s.w.e.statement(sql)
-	o := op{name: info.name, verb: info.verb}
+	o := op{name: info.name, verb: info.verb, limits: a.limits(ctx, sql)}
 	if _, err := a.await(o); err != nil {
 		return failed(err)
 	}
+	a.sets(sql)
 	if s.conn.PgConn().TxStatus() != 'I' {
 		return a.inside(ctx, o, info, run)
 	}
@@ -175,6 +176,7 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 
 // commit stands still in a call that was entered, and then commits the session's transaction.
 func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) error) error {
+	o.limits = a.limits(ctx, "")
 	if _, err := a.await(o); err != nil {
 		return err
 	}

@@ -16,11 +16,13 @@
 // the next attempt of whoever died is made in a new process, of an instance number that nobody had, which has seen nothing and whose
 // locks and batches are its own. (A client that gave up on a process finds another, while the first ends what it has begun.) Only of
 // those who share a batch it is certain that they share a process: who dies before its batch has arrived takes all of it along, as
-// one crash, and they meet again in one new process. A lost reply is one of the
-// acquirer's captures: the request never arrived, or the answer never came.
+// one crash, and they meet again in one new process. A lost reply is one of the acquirer's captures: the request never arrived, or
+// the answer never came.
 //
 // What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock and Env.Gather, use several
-// connections at once, go on after their answer (which is refused, so that nothing of such a run is believed), or let a timeout end a
-// wait. What it leaves out: a server that dies, and the order of locks within one
-// statement.
+// connections at once, or go on after their answer (which is refused, so that nothing of such a run is believed). Where somebody waited
+// under a limit in time (lock_timeout and its like, a deadline of the context), which never comes here, the run is not held. Of a context
+// that something else cancels, or a timer that ends a wait, it knows nothing.
+//
+// What it leaves out: a server that dies, and the order of locks within one statement.
 package explore

@@ -38,6 +38,8 @@ type engine struct {
 	stops   bool          // backends may be stopped
 	hints   chan struct{} // a notice has come
 
+	limits   []string                // in time, that hold for every session
+	limited  string                  // that one of those waited which a limit could have ended
 	late     atomic.Bool             // an attempt has made a step after its end
 	answered []weak.Pointer[attempt] // those that have ended alive
 
@@ -100,6 +102,9 @@ func (e *engine) connect(ctx context.Context) (err error) {
 		Scan(&e.isolation, &e.version)
 	if err != nil {
 		return fmt.Errorf("explore: ask for the isolation level: %w", err)
+	}
+	if err := e.readLimits(ctx); err != nil {
+		return err
 	}
 	rows, err := e.rows(ctx) // of earlier runs on the same tables
 	e.pass(rows)

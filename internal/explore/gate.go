@@ -25,10 +25,11 @@ type op struct {
 	name    string // as in schedules
 	verb    string // for people: "INSERT cobranca"
 	kind    opKind
-	half    bool   // the second half of a step that PostgreSQL makes in one: whoever dies here has died after it
-	mutex   string // of lock and unlock
-	batch   *batch // of join, depart and arrive; to join, the one that it opens where none is open
-	settled bool   // splitcommit: the commit is decided and waits to be let become visible
+	half    bool     // the second half of a step that PostgreSQL makes in one: whoever dies here has died after it
+	mutex   string   // of lock and unlock
+	batch   *batch   // of join, depart and arrive; to join, the one that it opens where none is open
+	limits  []string // in time, under which it is made
+	settled bool     // splitcommit: the commit is decided and waits to be let become visible
 }
 
 type opKind uint8
@@ -81,6 +82,7 @@ type attempt struct {
 	// dropped: its world ended before it did.
 	dropped atomic.Bool
 	astray  atomic.Bool // the acquirer was told to charge another tenant; between two steps only
+	named   []string    // limits in time that its statements have set until the end of a transaction; a call's own
 	batch   *batch      // that it is in, until that has arrived
 	// committing: its COMMIT is under way and will be held when decided.
 	committing atomic.Bool
@@ -111,6 +113,7 @@ func (a *attempt) stand(o op) (schedule.Kind, error) {
 // await reports op and waits until it is let go. It returns how; it does not return where the attempt is to die.
 func (a *attempt) await(o op) (schedule.Kind, error) {
 	w := a.s.w
+	o.limits = append(o.limits, a.inForce()...)
 	select {
 	case w.reports <- report{a: a, made: a.take(), next: o}:
 	case <-w.gone:

@@ -32,7 +32,7 @@ func gather(ctx context.Context, w *world, name string, db scenarios.DB, b scena
 		return 0, errNoAttempt
 	}
 	own := &batch{name: name, most: b.Most, items: []any{item}}
-	join := op{name: "join", verb: "join " + name, kind: opJoin, batch: own}
+	join := op{name: "join", verb: "join " + name, kind: opJoin, batch: own, limits: a.limits(ctx, "")}
 	if _, err := a.stand(join); err != nil {
 		return 0, err
 	}
@@ -100,6 +100,7 @@ func (w *world) joins(s *session) bool {
 	s.state = waiting
 	w.waits++
 	s.blocked = blockage{by: []int{t.members[0].s.id}, since: w.waits, outside: t.name}
+	w.waited(s)
 	turn := w.turn()
 	turn.touch(t.touched())
 	turn.Blocked, turn.BlockedBy = true, s.blocked.by

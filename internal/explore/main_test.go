@@ -17,7 +17,13 @@ func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 // place makes the strategy's tables, in a schema of the test's own.
 func place(t testing.TB, s scenarios.Strategy) *pgx.ConnConfig {
 	t.Helper()
-	schema, err := tables.Create(t.Context(), servertest.Server(t), ddl(t), s)
+	return placeWith(t, s, "")
+}
+
+// placeWith makes something more there.
+func placeWith(t testing.TB, s scenarios.Strategy, more string) *pgx.ConnConfig {
+	t.Helper()
+	schema, err := tables.Create(t.Context(), servertest.Server(t), ddl(t)+more, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func lock(ctx context.Context, w *world, name string) (func(), error) {
 	if a == nil {
 		return nil, errNoAttempt
 	}
-	if _, err := a.stand(op{name: "lock", verb: "lock " + name, kind: opLock, mutex: name}); err != nil {
+	if _, err := a.stand(op{name: "lock", verb: "lock " + name, kind: opLock, mutex: name, limits: a.limits(ctx, "")}); err != nil {
 		return nil, err
 	}
 	a.note(op{name: "lock"}, "locked", theMutex(name, schedule.Lock))
@@ -60,6 +60,7 @@ func (w *world) takes(s *session) bool {
 	s.state = waiting
 	w.waits++
 	s.blocked = blockage{by: []int{m.owner.id}, since: w.waits, outside: s.at.mutex}
+	w.waited(s)
 	w.turn().touch(theMutex(s.at.mutex, schedule.Lock))
 	return false
 }

@@ -177,6 +177,7 @@ type backend struct {
 	// noticed: PostgreSQL has said that the statement under way waits. It says so after the check for deadlocks, so that from then
 	// on the wait ends only when somebody gives something back, and the backend sleeps and holds nothing that others need.
 	noticed atomic.Bool
+	limits  []string                                    // in time, that strategies have set on it; a call's own
 	gone    func(ctx context.Context, pid uint32) error // waits until a process is no more
 	sent    sent
 }

@@ -97,6 +97,7 @@ func (w *world) take(ctx context.Context, r report) error {
 	}
 	s.blocked = blockage{}
 	if r.made != nil {
+		w.cutShort(s, r.made)
 		w.turn().made(s, r.made)
 	}
 	if !r.ended {

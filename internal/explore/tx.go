@@ -111,7 +111,7 @@ func (t *tx) Conn() *pgx.Conn { return nil }
 // CopyFrom is one step, of which nothing is known but that it happened.
 func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string, from pgx.CopyFromSource) (int64, error) {
 	a := t.a
-	o := op{name: "copy", verb: "COPY"}
+	o := op{name: "copy", verb: "COPY", limits: a.limits(ctx, "")}
 	if _, err := a.stand(o); err != nil {
 		return 0, err
 	}
@@ -142,6 +142,7 @@ func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDe
 	if err := t.a.lives(); err != nil {
 		return nil, err
 	}
+	t.a.sets(sql) // who executes it names it by another name
 	return t.inner.Prepare(ctx, name, sql)
 }
 
