@@ -18,6 +18,7 @@ func (x *exploration) conclude() {
 	r.Duration = time.Since(x.started)
 	r.proofs = x.e.proofs
 	r.WholeCommits = x.e.wholeCommits.Load()
+	r.Clock = x.e.clock.Load()
 	r.SplitCommit = x.e.split.on.Load()
 	r.Fingerprint = fmt.Sprintf("%016x", x.print.Sum64())
 	// Where several waiters are let go at once, which comes first is PostgreSQL's choice, and running again is all that helps.

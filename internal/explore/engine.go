@@ -38,6 +38,7 @@ type engine struct {
 	stops   bool          // backends may be stopped
 	hints   chan struct{} // a notice has come
 
+	clock    atomic.Bool             // the strategy has looked at one
 	limits   []string                // in time, that hold for every session
 	limited  string                  // that one of those waited which a limit could have ended
 	late     atomic.Bool             // an attempt has made a step after its end
@@ -189,6 +190,9 @@ func (e *engine) statement(sql string) statement {
 	s, ok := e.statements[sql]
 	if !ok {
 		s = analyse(sql, e.catalogue)
+		if readsClock.MatchString(sql) {
+			e.clock.Store(true)
+		}
 		e.statements[sql] = s
 	}
 	if s.advisory {

@@ -29,6 +29,7 @@ type Result struct {
 	Split         bool
 	SplitCommit   bool   // the COMMIT of a SERIALIZABLE transaction was two steps
 	WholeCommits  bool   // some such COMMIT was one
+	Clock         bool   // the strategy has looked at a clock, its process's or PostgreSQL's
 	Notices       bool   // waits were told by PostgreSQL rather than polled for
 	WakeOneByOne  bool   // waiters let go by one step went on one by one, in order
 	OracleDiffers string // a history on which Porcupine and the invariants differ: the run is void
@@ -97,7 +98,7 @@ func (r Result) Bounds() string {
 	if o.Instances > 1 {
 		text += fmt.Sprintf(", over %d instances", o.Instances)
 	}
-	return text
+	return text + r.time()
 }
 
 func count(n int, what string) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	theacquirer "idemlab/internal/acquirer"
 	"idemlab/internal/instance"
@@ -85,8 +84,10 @@ func (w *world) reborn(s *session) func() scenarios.Handler {
 
 func (w *world) env(instance int) scenarios.Env {
 	return scenarios.Env{
-		Now:  time.Now,
-		Seed: w.e.o.Seed + uint64(instance),
+		Now:   w.e.now,
+		Every: w.e.every,
+		Seed:  w.e.o.Seed + uint64(instance),
+		Lease: w.e.o.Lease,
 		Lock: func(ctx context.Context, name string) (func(), error) {
 			return lock(ctx, w, fmt.Sprintf("%s-%d", name, instance))
 		},
