@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,26 @@ func TestAnOrderIsJudgedByItsOwnFaults(t *testing.T) {
 		r, err := explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: string(ddl), Expect: check.ExpectClaim}.Run(t.Context(), servertest.Server(t))
 		if err != nil || r.Verdict != results.Violated || r.ExitCode != want {
 			t.Errorf("%d sessions: %s, exit %d, want %d (%s; %v)", sessions, r.Verdict, r.ExitCode, want, r.Reason, err)
+		}
+	}
+}
+
+// What is left out is said, where it could have happened.
+func TestBoundsSayWhatIsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		s                 scenarios.Strategy
+		crashes           int
+		waiting, declined bool
+	}{
+		{scenarios.InsertFirst, 1, true, true},
+		{scenarios.InsertFirst, 0, false, true},
+		{scenarios.ReadThenWrite, 1, true, false}, // it has no acquirer
+	} {
+		o := options(c.s)
+		o.Crashes, o.Sessions, o.MaxSchedules = c.crashes, 1, 1
+		b := run(t, o).Bounds()
+		if strings.Contains(b, "nobody dying while it waits") != c.waiting || strings.Contains(b, "no capture declined") != c.declined {
+			t.Errorf("%s, %d crashes: %s", c.s.Name, c.crashes, b)
 		}
 	}
 }

@@ -17,7 +17,7 @@
 // locks and batches are its own. (A client that gave up on a process finds another, while the first ends what it has begun.) Only of
 // those who share a batch it is certain that they share a process: who dies before its batch has arrived takes all of it along, as
 // one crash, and they meet again in one new process. A lost reply is one of the acquirer's captures: the request never arrived, or
-// the answer never came.
+// the answer never came. The acquirer never declines.
 //
 // What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock and Env.Gather, use several
 // connections at once, or go on after their answer (which is refused, so that nothing of such a run is believed). Where somebody waited

@@ -98,6 +98,12 @@ func (r Result) Bounds() string {
 	if o.Instances > 1 {
 		text += fmt.Sprintf(", over %d instances", o.Instances)
 	}
+	if o.Crashes > 0 {
+		text += ", nobody dying while it waits"
+	}
+	if o.Scenario.Acquirer {
+		text += ", no capture declined"
+	}
 	return text + r.time()
 }
 
