@@ -36,7 +36,7 @@ func imports() map[string][]string {
 		"internal/purge":             {"scenarios"},
 		"internal/recovery":          low,
 		"internal/schedule":          low,
-		"internal/server":            {},
+		"internal/server":            {"internal/timelimit"},
 		"internal/server/servertest": {"internal/server"},
 		"internal/compare":           {"results"},
 		"internal/gate":              {"results"},
@@ -45,7 +45,8 @@ func imports() map[string][]string {
 		"internal/intents":           {"scenarios"},
 		"internal/fault":             {},
 		"internal/meter":             {},
-		"internal/spec":              {"results"},
+		"internal/spec":              {"results", "internal/timelimit"},
+		"internal/timelimit":         {},
 		"internal/tables":            {"internal/check", "internal/server", "scenarios"},
 
 		"internal/race": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/instance", "internal/intents",
@@ -57,7 +58,7 @@ func imports() map[string][]string {
 		"internal/retry": append(low, "internal/acquirer", "internal/check", "internal/child", "internal/fault", "internal/instance",
 			"internal/intents", "internal/recovery", "internal/server", "internal/service", "internal/tables", "internal/web"),
 		"internal/explore": append(low, "internal/acquirer", "internal/check", "internal/instance", "internal/lockwait", "internal/schedule",
-			"internal/server", "internal/tables"),
+			"internal/server", "internal/tables", "internal/timelimit"),
 		"internal/report": append(low, "internal/stat"),
 		"internal/stat":   {},
 

@@ -31,6 +31,11 @@ on a real PostgreSQL, and say in how many of them the customer is charged twice,
 A race shows what happened; this shows what can happen, within the bounds that it states. A search that was cut off is
 never "held".
 
+Time stands still in it. A lease lasts through all of an order, and the timer of a heartbeat does not tick; with --lease 1us every
+lease has run out when somebody looks, as where its worker is stopped for longer. No lock_timeout, other limit or deadline of a
+context ever ends a wait: where one could have, the run is not "held". No session dies while it waits, each death is that of a
+process of its own, and the acquirer declines nothing.
+
 --beside runs a job beside the clients, in every order with them:
 ` + jobLines(),
 		Example: `  idemlab explore
@@ -38,6 +43,7 @@ never "held".
   idemlab explore --strategy=check-then-act --schedule 'A:check B:check A:capture B:capture'
   idemlab explore --strategy=insert-first --sessions 3 --budget 60s --json
   idemlab explore --strategy=insert-first,business-event --beside purger
+  idemlab explore --strategy=lease-takeover-heartbeat --lease 1us
   idemlab explore --spec transfer.spec`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -144,7 +150,7 @@ func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int
 	raced, err := race.Run(ctx, srv, race.Options{
 		Scenario: scenario, Strategy: c.Options.Strategy,
 		Attempts: c.Options.Sessions, Intents: intents, Rounds: 1, Instances: 1, Pool: c.Options.Sessions,
-		Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
+		Lease: c.Options.Lease, Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
 		AttemptTimeout: patience, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
 	})
 	if err != nil || raced.Counts == nil {

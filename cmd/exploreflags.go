@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type exploreFlags struct {
 	sessions, attempts, instances          int
 	crashes, lost, most, likely            int
 	hard, noSplit, step                    bool
-	budget                                 time.Duration
+	budget, lease                          time.Duration
 	beside                                 []string
 	schedule, replay, spec, format, export string
 	given                                  func(flag string) bool
@@ -41,6 +42,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	fl.IntVar(&f.instances, "instances", 1, "instances over which the sessions are dealt")
 	fl.IntVar(&f.crashes, "crashes", 0, "deaths of a session in one schedule, at most")
 	fl.IntVar(&f.lost, "lost-replies", 0, "requests to the acquirer, or replies of it, that are lost in one schedule, at most")
+	fl.DurationVar(&f.lease, "lease", 0, "length of a claim's lease, in strategies that lease: 1us, and each has run out; 10s or more, and none does (default: each one's own)")
 	fl.StringSliceVar(&f.beside, "beside", nil, "jobs that run beside the clients, each in a session of its own; a comma list of "+strings.Join(jobNames(), ", "))
 	fl.BoolVar(&f.hard, "hard", false, "a crash closes the socket, instead of rolling back on the same connection")
 	fl.BoolVar(&f.noSplit, "no-split", false, "take a write outside a transaction as one step: faster, and blind to what happens before it is visible")
@@ -82,6 +84,8 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 		return nil, usagef("--search=random never ends: give --budget 10s, or --max-schedules 1000")
 	case f.budget < 0:
 		return nil, usagef("--budget %v: say more than 0", f.budget)
+	case f.lease != 0 && f.lease < time.Microsecond || explore.RunOut < f.lease && f.lease < explore.Lasting:
+		return nil, usagef("--lease %v: time stands still here: say 1us, for leases that have run out, or %v and more, for leases that last", f.lease, explore.Lasting)
 	case f.schedule != "" && f.replay != "":
 		return nil, usagef("--schedule and --replay name two orders: leave one out")
 	case f.step && f.schedule == "" && f.replay == "":
@@ -99,7 +103,7 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 		sessions = explore.Clients(c.strategies[0].Scenario(), f.crashes+f.lost)
 	}
 	o := explore.Options{
-		Sessions: sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost,
+		Sessions: sessions, AttemptsPerSession: f.attempts, Instances: f.instances, Crashes: f.crashes, LostReplies: f.lost, Lease: f.lease,
 		Hard: f.hard, Search: f.search, Isolation: c.isolation, NoSplit: f.noSplit, Budget: f.budget, MaxSchedules: f.most, Seed: c.seed,
 	}
 	if o.Others, err = jobsOf(f.beside); err != nil {
@@ -157,7 +161,7 @@ func recordedCase(path string, c explore.Case) (explore.Case, error) {
 	}
 	d := run.Explore
 	c.Options.Sessions, c.Options.AttemptsPerSession, c.Options.NoSplit, c.Options.Hard = d.Sessions, d.AttemptsPerSession, !d.Split, d.Hard
-	c.Options.Instances = d.Instances
+	c.Options.Instances, c.Options.Lease = d.Instances, time.Duration(math.Round(d.LeaseMS*1e6))
 	if c.Options.Others, err = jobsOf(d.Beside); err != nil {
 		return c, err
 	}
@@ -195,9 +199,9 @@ func (f *exploreFlags) agree(set *pflag.FlagSet) error {
 	}
 	search := []string{"search", "crashes", "lost-replies", "budget", "max-schedules", "race-intents"}
 	err := errors.Join(
-		clash("spec", append([]string{"strategy", "schedule", "replay", "step", "export-spec", "isolation", "schema", "sessions", "instances", "beside"}, search[:3]...)...),
+		clash("spec", append([]string{"strategy", "schedule", "replay", "step", "export-spec", "isolation", "schema", "sessions", "instances", "beside", "lease"}, search[:3]...)...),
 		clash("schedule", search...),
-		clash("replay", append([]string{"strategy", "isolation", "sessions", "attempts-per-session", "instances", "no-split", "hard", "beside"}, search...)...))
+		clash("replay", append([]string{"strategy", "isolation", "sessions", "attempts-per-session", "instances", "no-split", "hard", "beside", "lease"}, search...)...))
 	switch {
 	case err != nil:
 		return err

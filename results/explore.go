@@ -9,11 +9,12 @@ type Explore struct {
 	Instances          int `json:"instances"`    // over which the sessions were dealt
 	// Beside are the jobs that ran beside the sessions, each in one more of its own.
 	Beside      []string `json:"beside,omitempty"`
-	Schema      string   `json:"schema,omitempty"` // the file given with --schema
-	Hard        bool     `json:"hard"`             // a crash closes the socket
-	Search      string   `json:"search"`           // dpor, full, random; replay where one schedule was asked for
-	Split       bool     `json:"split"`            // a write outside a transaction is two steps
-	SplitCommit bool     `json:"split_commit"`     // so is the COMMIT of a SERIALIZABLE transaction
+	Schema      string   `json:"schema,omitempty"`   // the file given with --schema
+	LeaseMS     float64  `json:"lease_ms,omitempty"` // as set; absent where each strategy has its own
+	Hard        bool     `json:"hard"`               // a crash closes the socket
+	Search      string   `json:"search"`             // dpor, full, random; replay where one schedule was asked for
+	Split       bool     `json:"split"`              // a write outside a transaction is two steps
+	SplitCommit bool     `json:"split_commit"`       // so is the COMMIT of a SERIALIZABLE transaction
 
 	WholeCommits bool `json:"whole_commits"` // such COMMITs were there and stayed one step: to split them takes a server of its own
 	// ReadsClock: the strategy, or SQL of its, asked what time it is; what time brings about, such as the end of a lease, is no step.

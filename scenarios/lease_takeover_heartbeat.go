@@ -74,7 +74,11 @@ func leaseTakeoverHeartbeat(ctx context.Context, db DB, acq Acquirer, req Reques
 		return Response{}, err
 	}
 
-	stop := every(lease/3, func() {
+	beating := env.Every
+	if beating == nil {
+		beating = every
+	}
+	stop := beating(lease/3, func() {
 		// A beat that fails is made up for by the next; after three of them the lease has run out, and that is what it is for.
 		_, _ = db.Exec(ctx, `/* heartbeat */
 			UPDATE cobranca

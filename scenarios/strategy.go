@@ -143,6 +143,9 @@ type Env struct {
 	Seed uint64
 	// Lease is how long a claim is its worker's own, for strategies that lease; 0 is each one's own default.
 	Lease time.Duration
+	// Every calls beat at an interval, in a goroutine of its own, until it is stopped. stop waits for a beat that is under way, and may
+	// be called twice. nil: by the clock.
+	Every func(interval time.Duration, beat func()) (stop func())
 	// Lock takes the instance's mutex of that name and returns its release. Waiting outside PostgreSQL goes through it or through
 	// Gather, so that an engine can see it. It fails when ctx ends first.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)

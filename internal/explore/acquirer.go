@@ -30,7 +30,9 @@ func (q acquirer) Capture(ctx context.Context, c scenarios.Charge) (scenarios.Re
 		q.a.note(o, "request lost", nil)
 		return scenarios.Receipt{}, scenarios.ErrOutcomeUnknown
 	}
-	q.a.astray = q.a.astray || c.Tenant != q.a.s.tenant
+	if c.Tenant != q.a.s.tenant {
+		q.a.astray.Store(true)
+	}
 	r, err := q.inner.Capture(ctx, c)
 	if err == nil && kind == schedule.LostReply {
 		q.a.note(o, "reply lost", theAcquirer(schedule.Lock|schedule.Publish))

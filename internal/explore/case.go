@@ -165,7 +165,7 @@ func (c Case) follow(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run)
 	if t.Outcome.Stuck {
 		return "in this order sessions wait for ever: what they wait for is never given back", nil
 	}
-	return "", nil
+	return t.doubt, nil
 }
 
 // elsewhere says where an order with SERIALIZABLE commits may have come from: their two halves are steps on a server of the

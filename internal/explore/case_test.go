@@ -163,3 +163,23 @@ func TestOneOrderIsInconclusiveWhereASearchIs(t *testing.T) {
 		})
 	}
 }
+
+// What is left out is said, where it could have happened.
+func TestBoundsSayWhatIsLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		s                 scenarios.Strategy
+		crashes           int
+		waiting, declined bool
+	}{
+		{scenarios.InsertFirst, 1, true, true},
+		{scenarios.InsertFirst, 0, false, true},
+		{scenarios.ReadThenWrite, 1, true, false}, // it has no acquirer
+	} {
+		o := options(c.s)
+		o.Crashes, o.Sessions, o.MaxSchedules = c.crashes, 1, 1
+		b := run(t, o).Bounds()
+		if strings.Contains(b, "nobody dying while it waits") != c.waiting || strings.Contains(b, "no capture declined") != c.declined {
+			t.Errorf("%s, %d crashes: %s", c.s.Name, c.crashes, b)
+		}
+	}
+}

@@ -136,6 +136,8 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		func(o *explore.Options) { o.Sessions = 5 },
 		func(o *explore.Options) { o.AttemptsPerSession = 0 },
 		func(o *explore.Options) { o.Crashes = -1 },
+		func(o *explore.Options) { o.Lease = time.Second }, // longer than a turn, and maybe not than all
+		func(o *explore.Options) { o.Lease = -1 },
 		func(o *explore.Options) { o.Search = explore.Random },
 		func(o *explore.Options) { o.Search = "depth-first" },
 		func(o *explore.Options) { o.Strategy = scenarios.Strategy{} },

@@ -18,7 +18,7 @@ func (x *exploration) conclude() {
 	r.Duration = time.Since(x.started)
 	r.proofs = x.e.proofs
 	r.WholeCommits = x.e.wholeCommits.Load()
-	r.ReadsClock = x.e.clock.Load()
+	r.Clock = x.e.clock.Load()
 	r.SplitCommit = x.e.split.on.Load()
 	r.Fingerprint = fmt.Sprintf("%016x", x.print.Sum64())
 	// Where several waiters are let go at once, which comes first is PostgreSQL's choice, and running again is all that helps.
@@ -40,6 +40,9 @@ func (x *exploration) conclude() {
 			r.Inconclusive = "in some schedules sessions wait for ever: what they wait for is never given back"
 		}
 	}
+	if r.Inconclusive == "" {
+		r.Inconclusive = x.e.limited
+	}
 }
 
 // Replay follows a schedule on the same terms as Run, and from its end lets each session go as far as it goes, without
@@ -57,7 +60,10 @@ func Replay(ctx context.Context, config *pgx.ConnConfig, o Options, s schedule.S
 		b.sent.on.Store(true)
 	}
 	j, err := e.once(ctx, func(ctx context.Context, w *world) (schedule.Run, error) { return schedule.Replay(ctx, w, s) })
-	t := Trace{Schedule: schedule.ScheduleOf(j.run), Prepared: e.prepared.take(), Turns: j.trace, Outcome: j.outcome}
+	if err == nil {
+		err = e.outlived(ctx)
+	}
+	t := Trace{Schedule: schedule.ScheduleOf(j.run), Prepared: e.prepared.take(), Turns: j.trace, Outcome: j.outcome, doubt: e.limited}
 	for i := range e.o.Sessions + len(e.o.Others) {
 		t.Sessions = append(t.Sessions, e.sessionName(i))
 	}

@@ -32,7 +32,11 @@ func (d db) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 }
 
 func (d db) call(ctx context.Context, sql string, run runner) *result {
-	if !d.pinned && d.a.s.txn != nil && !d.a.dead.Load() {
+	if err := d.a.enter(); err != nil {
+		return failed(err)
+	}
+	if !d.pinned && d.a.s.txn != nil {
+		d.a.leave()
 		return failed(d.a.refuse("uses a second connection while it holds a transaction, and the explorer has one for each session"))
 	}
 	return d.a.statement(ctx, sql, run)
@@ -45,12 +49,10 @@ func (d db) Session(ctx context.Context, f func(scenarios.DB) error) error {
 // BeginTx is no step: BEGIN sees nothing and locks nothing, so that its place among other sessions' steps cannot matter.
 func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	a := d.a
-	if a.dead.Load() {
-		return nil, errDead
+	if err := a.enter(); err != nil {
+		return nil, err
 	}
-	if a.busy.Load() {
-		return nil, a.refuse("calls its database from two goroutines at once")
-	}
+	defer a.leave()
 	if a.s.txn != nil && !d.pinned {
 		return nil, a.refuse("begins a second transaction while it holds one, and the explorer has one connection for each session")
 	}
@@ -68,17 +70,18 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	return &tx{a: a, inner: inner}, nil
 }
 
-// statement is one step: it waits for its turn and runs. A write outside a transaction becomes two.
+// statement is one step of a call that was entered: it waits for its turn and runs. A write outside a transaction becomes two.
 func (a *attempt) statement(ctx context.Context, sql string, run runner) *result {
 	s := a.s
 	info := s.w.e.statement(sql)
-	o := op{name: info.name, verb: info.verb}
-	if _, err := a.stand(o); err != nil {
+	o := op{name: info.name, verb: info.verb, limits: a.limits(ctx, sql)}
+	if _, err := a.await(o); err != nil {
 		return failed(err)
 	}
 	if info.lasting {
 		s.loose, s.stale = true, true
 	}
+	a.sets(sql)
 	if s.conn.PgConn().TxStatus() != 'I' {
 		return a.inside(ctx, o, info, run)
 	}
@@ -164,6 +167,9 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 	t.ran(info, r)
 	a.s.txn = t
 	a.note(o, r.words(), foot)
+	if err := a.enter(); err != nil {
+		return r.unless(err)
+	}
 	err := a.commit(ctx, op{name: "commit", verb: "COMMIT", half: true}, func(ctx context.Context) error {
 		_, err := conn.Exec(ctx, "COMMIT")
 		return err
@@ -171,9 +177,10 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 	return r.unless(err)
 }
 
-// commit stands still, and then commits the session's transaction.
+// commit stands still in a call that was entered, and then commits the session's transaction.
 func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) error) error {
-	if _, err := a.stand(o); err != nil {
+	o.limits = a.limits(ctx, "")
+	if _, err := a.await(o); err != nil {
 		return err
 	}
 	t := a.s.txn
@@ -184,6 +191,7 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 	}
 	split, err := a.s.w.e.splitsCommits(ctx, t)
 	if err != nil {
+		a.leave()
 		return a.refuse(err.Error())
 	}
 	foot := t.commit()
@@ -193,6 +201,7 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 	a.begin(foot)
 	if split {
 		if err := holdCommit(ctx, a.s.conn); err != nil {
+			a.leave()
 			return err
 		}
 	}

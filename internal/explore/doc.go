@@ -13,11 +13,17 @@
 // A client whose attempt dies, or is told Failed, tries again with the same key, up to Options.AttemptsPerSession. One that is told
 // anything else, 409 among it, does not come again: to see what it would find takes one client more. A death comes
 // before any step of an attempt but its first, and before its answer; not in the middle of what PostgreSQL does in one, and
-// not while it waits. It is one attempt's, as if its process had no other. Only of those who share a batch it is certain that
-// they share a process: who dies before its batch has arrived takes all of it along, as one crash. A lost reply is one of the
-// acquirer's captures: the request never arrived, or the answer never came.
+// not while it waits. It is one attempt's, as if its process had no other: the clients that shared the instance live on in it, and
+// the next attempt of whoever died is made in a new process, of an instance number that nobody had, which has seen nothing and whose
+// locks and batches are its own. (A client that gave up on a process finds another, while the first ends what it has begun.) Only of
+// those who share a batch it is certain that they share a process: who dies before its batch has arrived takes all of it along, as
+// one crash, and they meet again in one new process. A lost reply is one of the acquirer's captures: the request never arrived, or
+// the answer never came. The acquirer never declines.
 //
 // What it cannot order, and says so: strategies that wait outside PostgreSQL other than by Env.Lock and Env.Gather, use several
-// connections at once, or let a timeout end a wait. What it leaves out: a server that dies, and the order of locks within one
-// statement.
+// connections at once, or go on after their answer (which is refused, so that nothing of such a run is believed). Where somebody waited
+// under a limit in time (lock_timeout and its like, a deadline of the context), which never comes here, the run is not held. Of a context
+// that something else cancels, or a timer that ends a wait, it knows nothing.
+//
+// What it leaves out: a server that dies, and the order of locks within one statement.
 package explore

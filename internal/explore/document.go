@@ -14,8 +14,9 @@ func (r Result) Document() results.Explore {
 	o := r.Options
 	d := results.Explore{
 		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Crashes: o.Crashes, LostReplies: o.LostReplies,
-		Hard: o.Hard, Instances: max(1, o.Instances), Search: o.Search, Split: r.Split, SplitCommit: r.SplitCommit, WholeCommits: r.WholeCommits,
-		ReadsClock: r.ReadsClock,
+		LeaseMS: results.MS(o.Lease),
+		Hard:    o.Hard, Instances: max(1, o.Instances), Search: o.Search, Split: r.Split, SplitCommit: r.SplitCommit, WholeCommits: r.WholeCommits,
+		ReadsClock: r.Clock,
 		Schedules:  r.Schedules, Violating: r.Violating, BlockedSteps: r.BlockedSteps, Divergences: r.Divergences,
 		Coverage: r.Coverage(), Bounds: r.Bounds(), SchedulesPerSecond: r.SchedulesPerSecond(), Fingerprint: r.Fingerprint,
 		Outcomes: []results.Outcome{}, Violations: []results.Violation{},
@@ -45,7 +46,7 @@ func ReplayDocument(o Options, t Trace) results.Explore {
 	}
 	trace := t.Document()
 	return results.Explore{
-		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, Search: "replay", Hard: o.Hard, Instances: max(1, o.Instances), Split: !o.NoSplit,
+		Sessions: o.Sessions, AttemptsPerSession: o.AttemptsPerSession, LeaseMS: results.MS(o.Lease), Search: "replay", Hard: o.Hard, Instances: max(1, o.Instances), Split: !o.NoSplit,
 		Schedules: 1, Violating: violating, Coverage: "one schedule", Bounds: "one schedule: " + trace.Short, Beside: beside(o),
 		Outcomes:   []results.Outcome{outcomeDocument(o.Scenario, t.Outcome, 1)},
 		Violations: []results.Violation{}, Trace: &trace,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -17,6 +18,11 @@ func (w *world) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupLimit)
 	defer cancel()
 	defer w.cancel()
+	for _, s := range w.sessions {
+		if s.attempt != nil && s.state != answered && s.state != finished {
+			s.attempt.dropped.Store(true)
+		}
+	}
 	close(w.gone)
 	var errs []error
 	for _, s := range w.sessions {
@@ -34,6 +40,7 @@ func (w *world) finish(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	w.e.pass(w.rows)
+	w.sessions, w.attempts, w.mutexes, w.open = nil, nil, nil, nil // a strategy's Env holds the world, and is not to hold its attempts: see outlived
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("explore: clear up after a schedule: %w", err)
 	}
@@ -53,16 +60,16 @@ func (w *world) release(ctx context.Context) error {
 	}()
 	hard := time.AfterFunc(grace, w.cancel)
 	defer hard.Stop()
-	for {
+	for idle != nil || slices.ContainsFunc(w.attempts, (*attempt).atWork) {
 		select {
 		case <-idle:
-			return nil
+			idle = nil
 		case <-ctx.Done():
 			return fmt.Errorf("an attempt does not end when its context does: %w", ctx.Err())
 		case <-w.reports:
 		case <-time.After(soon):
 			for _, s := range w.sessions {
-				if s.state != running && s.state != waiting && !(s.state == parked && s.at.settled) {
+				if s.state != running && s.state != waiting && !(s.state == parked && s.at.settled) && !w.straggler(s) {
 					continue
 				}
 				if _, err := w.e.control.Exec(ctx, `SELECT pg_cancel_backend($1)`, int32(s.pid)); err != nil {
@@ -71,6 +78,15 @@ func (w *world) release(ctx context.Context) error {
 			}
 		}
 	}
+	return nil
+}
+
+// atWork says whether a call of the attempt is under way, if its handler has returned or not.
+func (a *attempt) atWork() bool { return a.busy.Load() && !a.dead.Load() }
+
+// straggler says whether an attempt of the session is at work that should have ended.
+func (w *world) straggler(s *session) bool {
+	return slices.ContainsFunc(w.attempts, func(a *attempt) bool { return a.s == s && a.over.Load() && a.atWork() })
 }
 
 // stuck says whether sessions wait that nobody will let go.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -32,11 +33,16 @@ type engine struct {
 	mu         chan struct{} // guards statements; a channel, to keep to one kind of waiting
 	statements map[string]statement
 	advisory   atomic.Bool // the strategy has used advisory locks
-	clock      atomic.Bool // it has asked what time it is
 
 	notices bool          // PostgreSQL says when a session begins to wait
 	stops   bool          // backends may be stopped
 	hints   chan struct{} // a notice has come
+
+	clock    atomic.Bool             // the strategy has looked at one
+	limits   []string                // in time, that hold for every session
+	limited  string                  // that one of those waited which a limit could have ended
+	late     atomic.Bool             // an attempt has made a step after its end
+	answered []weak.Pointer[attempt] // those that have ended alive
 
 	split        splitCommit
 	wholeCommits atomic.Bool // a SERIALIZABLE transaction's COMMIT was one step
@@ -97,6 +103,9 @@ func (e *engine) connect(ctx context.Context) (err error) {
 		Scan(&e.isolation, &e.version)
 	if err != nil {
 		return fmt.Errorf("explore: ask for the isolation level: %w", err)
+	}
+	if err := e.readLimits(ctx); err != nil {
+		return err
 	}
 	rows, err := e.rows(ctx) // of earlier runs on the same tables
 	e.pass(rows)

@@ -3,7 +3,6 @@ package explore_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -136,7 +135,7 @@ func says(format string, args ...any) (scenarios.Response, error) {
 }
 
 // sees runs the handlers beside one another, in full and reduced, over tables of their own, and wants both to agree on so many outcomes.
-func sees(t *testing.T, ddl string, outcomes int, handlers ...scenarios.Handler) {
+func sees(t *testing.T, more string, outcomes int, handlers ...scenarios.Handler) {
 	s := strategy("unseen", handlers[0])
 	o := explore.Defaults(s)
 	o.Sessions, o.AttemptsPerSession = 1, 1
@@ -146,7 +145,7 @@ func sees(t *testing.T, ddl string, outcomes int, handlers ...scenarios.Handler)
 	var found [2]explore.Result
 	for i, search := range []string{explore.Full, explore.DPOR} {
 		o.Search = search
-		schema, err := tables.Create(t.Context(), servertest.Server(t), schemaSQL(t)+ddl, s)
+		schema, err := tables.Create(t.Context(), servertest.Server(t), ddl(t)+more, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,13 +163,4 @@ func sees(t *testing.T, ddl string, outcomes int, handlers ...scenarios.Handler)
 	if n := len(found[0].Keys()); n != outcomes {
 		t.Errorf("%d outcomes, want %d: %v", n, outcomes, found[0].Keys())
 	}
-}
-
-func schemaSQL(t testing.TB) string {
-	t.Helper()
-	ddl, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(ddl)
 }

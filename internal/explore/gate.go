@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"weak"
 
 	"idemlab/internal/schedule"
 	"idemlab/scenarios"
@@ -24,10 +25,11 @@ type op struct {
 	name    string // as in schedules
 	verb    string // for people: "INSERT cobranca"
 	kind    opKind
-	half    bool   // the second half of a step that PostgreSQL makes in one: whoever dies here has died after it
-	mutex   string // of lock and unlock
-	batch   *batch // of join, depart and arrive; to join, the one that it opens where none is open
-	settled bool   // splitcommit: the commit is decided and waits to be let become visible
+	half    bool     // the second half of a step that PostgreSQL makes in one: whoever dies here has died after it
+	mutex   string   // of lock and unlock
+	batch   *batch   // of join, depart and arrive; to join, the one that it opens where none is open
+	limits  []string // in time, under which it is made
+	settled bool     // splitcommit: the commit is decided and waits to be let become visible
 }
 
 type opKind uint8
@@ -71,26 +73,47 @@ type attempt struct {
 	s      *session
 	number int // from 1
 	grant  chan schedule.Kind
-	made   *done                              // since the last report
+	made   atomic.Pointer[done]               // since the last report
 	steps  atomic.Int32                       // made so far; atomic, since an interrupt ends a COMMIT that is held while its session is looked at
 	doing  atomic.Pointer[schedule.Footprint] // of the statement under way, should it have to wait
 	busy   atomic.Bool
 	dead   atomic.Bool
-	astray bool   // the acquirer was told to charge another tenant; between two steps only
-	batch  *batch // that it is in, until that has arrived
+	over   atomic.Bool // its handler has returned
+	// dropped: its world ended before it did.
+	dropped atomic.Bool
+	astray  atomic.Bool // the acquirer was told to charge another tenant; between two steps only
+	named   []string    // limits in time that its statements have set until the end of a transaction; a call's own
+	batch   *batch      // that it is in, until that has arrived
 	// committing: its COMMIT is under way and will be held when decided.
 	committing atomic.Bool
 }
 
-// stand reports op and waits until it is let go. It returns how; it does not return where the attempt is to die.
-func (a *attempt) stand(o op) (schedule.Kind, error) {
-	if a.dead.Load() {
-		return 0, errDead
+// enter begins a call to the database or the acquirer, if the attempt may make one and makes no other.
+func (a *attempt) enter() error {
+	if err := a.lives(); err != nil {
+		return err
 	}
 	if !a.busy.CompareAndSwap(false, true) {
-		return 0, a.refuse("calls its database or its acquirer from two goroutines at once")
+		return a.refuse("calls its database or its acquirer from two goroutines at once")
 	}
+	return a.lives() // again: run looks for who is busy when it has said that the attempt is over
+}
+
+// leave ends a call that was no step.
+func (a *attempt) leave() { a.busy.Store(false) }
+
+// stand makes op the attempt's next step; see await.
+func (a *attempt) stand(o op) (schedule.Kind, error) {
+	if err := a.enter(); err != nil {
+		return 0, err
+	}
+	return a.await(o)
+}
+
+// await reports op and waits until it is let go. It returns how; it does not return where the attempt is to die.
+func (a *attempt) await(o op) (schedule.Kind, error) {
 	w := a.s.w
+	o.limits = append(o.limits, a.inForce()...)
 	select {
 	case w.reports <- report{a: a, made: a.take(), next: o}:
 	case <-w.gone:
@@ -117,7 +140,7 @@ func (a *attempt) die() {
 
 // note keeps what the step came to for the next report.
 func (a *attempt) note(o op, result string, foot schedule.Footprint) {
-	a.made = &done{o, result, foot}
+	a.made.Store(&done{o, result, foot})
 	a.steps.Add(1)
 	a.busy.Store(false)
 }
@@ -125,11 +148,7 @@ func (a *attempt) note(o op, result string, foot schedule.Footprint) {
 // begin says what the statement about to run touches, for the case that it does not come back.
 func (a *attempt) begin(foot schedule.Footprint) { a.doing.Store(&foot) }
 
-func (a *attempt) take() *done {
-	d := a.made
-	a.made = nil
-	return d
-}
+func (a *attempt) take() *done { return a.made.Swap(nil) }
 
 // refuse notes that the strategy did what the explorer cannot put into an order, and returns that as an error.
 func (a *attempt) refuse(what string) error {
@@ -146,13 +165,16 @@ func (a *attempt) run(ctx context.Context, h scenarios.Handler, req scenarios.Re
 			e.panicked = p
 		}
 		w := a.s.w
+		if a.over.Store(true); a.busy.Load() && !a.dead.Load() && e.panicked == nil {
+			_ = a.late()
+		}
 		select {
 		case w.reports <- report{a: a, made: a.take(), ended: true, ending: e}:
 		case <-w.gone:
 		}
 		w.running.Done()
 	}()
-	ctx = context.WithValue(ctx, asking{}, a)
+	ctx = context.WithValue(ctx, asking{}, weak.Make(a)) // weak: contexts are kept, by pgx among others, and let nobody make a step
 	e.resp, e.err = h(ctx, db{a: a}, acquirer{a: a, inner: a.s.w.acq}, req)
 }
 

@@ -27,12 +27,12 @@ type batch struct {
 
 // gather is Env.Gather. Which attempt asks is in the context.
 func gather(ctx context.Context, w *world, name string, db scenarios.DB, b scenarios.Batch, item any) (int, error) {
-	a, ok := ctx.Value(asking{}).(*attempt)
-	if !ok {
+	a := attemptOf(ctx)
+	if a == nil {
 		return 0, errNoAttempt
 	}
 	own := &batch{name: name, most: b.Most, items: []any{item}}
-	join := op{name: "join", verb: "join " + name, kind: opJoin, batch: own}
+	join := op{name: "join", verb: "join " + name, kind: opJoin, batch: own, limits: a.limits(ctx, "")}
 	if _, err := a.stand(join); err != nil {
 		return 0, err
 	}
@@ -100,6 +100,7 @@ func (w *world) joins(s *session) bool {
 	s.state = waiting
 	w.waits++
 	s.blocked = blockage{by: []int{t.members[0].s.id}, since: w.waits, outside: t.name}
+	w.waited(s)
 	turn := w.turn()
 	turn.touch(t.touched())
 	turn.Blocked, turn.BlockedBy = true, s.blocked.by

@@ -17,11 +17,13 @@ func TestMain(m *testing.M) { os.Exit(servertest.Main(m)) }
 // place makes the strategy's tables, in a schema of the test's own.
 func place(t testing.TB, s scenarios.Strategy) *pgx.ConnConfig {
 	t.Helper()
-	ddl, err := os.ReadFile("../../schema.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := tables.CreateOutOfTurn(t.Context(), servertest.Server(t), string(ddl)+orders, s)
+	return placeWith(t, s, "")
+}
+
+// placeWith makes something more there.
+func placeWith(t testing.TB, s scenarios.Strategy, more string) *pgx.ConnConfig {
+	t.Helper()
+	schema, err := tables.CreateOutOfTurn(t.Context(), servertest.Server(t), ddl(t)+more, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +33,16 @@ func place(t testing.TB, s scenarios.Strategy) *pgx.ConnConfig {
 		}
 	})
 	return schema.Config()
+}
+
+// ddl makes the lab's tables, and those that the tests' strategies have beside them.
+func ddl(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile("../../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + orders
 }
 
 func run(t testing.TB, o explore.Options) explore.Result {

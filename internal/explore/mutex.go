@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"slices"
+	"weak"
 
 	"idemlab/internal/schedule"
 )
@@ -15,11 +16,11 @@ type mutex struct {
 
 // lock is Env.Lock: taking and giving back are steps. Which attempt asks is in the context.
 func lock(ctx context.Context, w *world, name string) (func(), error) {
-	a, ok := ctx.Value(asking{}).(*attempt)
-	if !ok {
+	a := attemptOf(ctx)
+	if a == nil {
 		return nil, errNoAttempt
 	}
-	if _, err := a.stand(op{name: "lock", verb: "lock " + name, kind: opLock, mutex: name}); err != nil {
+	if _, err := a.stand(op{name: "lock", verb: "lock " + name, kind: opLock, mutex: name, limits: a.limits(ctx, "")}); err != nil {
 		return nil, err
 	}
 	a.note(op{name: "lock"}, "locked", theMutex(name, schedule.Lock))
@@ -33,6 +34,12 @@ func lock(ctx context.Context, w *world, name string) (func(), error) {
 
 // asking is the context's key for the attempt.
 type asking struct{}
+
+// attemptOf is the attempt that a handler's context is of, nil where it is of none.
+func attemptOf(ctx context.Context) *attempt {
+	p, _ := ctx.Value(asking{}).(weak.Pointer[attempt])
+	return p.Value()
+}
 
 func theMutex(name string, m schedule.Mode) schedule.Footprint {
 	return schedule.Touch(schedule.Access{Object: schedule.Outside("mutex " + name), Mode: m})
@@ -53,6 +60,7 @@ func (w *world) takes(s *session) bool {
 	s.state = waiting
 	w.waits++
 	s.blocked = blockage{by: []int{m.owner.id}, since: w.waits, outside: s.at.mutex}
+	w.waited(s)
 	w.turn().touch(theMutex(s.at.mutex, schedule.Lock))
 	return false
 }

@@ -27,12 +27,14 @@ type Options struct {
 	// Others are jobs that run beside the clients, each in a session of its own after theirs: a purger, a reconciler.
 	Others []scenarios.Job
 
-	Sessions           int  // clients, each with one connection and the same key; 1 to 4
-	AttemptsPerSession int  // a client whose attempt died or was told Failed tries again, this often in all
-	Instances          int  // over which the sessions are dealt; each calls Strategy.New once per schedule. 0 means 1
-	Crashes            int  // deaths of sessions, at most, in one schedule
-	LostReplies        int  // lost requests to the acquirer and lost replies of it, at most, in one schedule
-	Hard               bool // a death closes the socket; otherwise it rolls back on the same connection
+	Sessions           int // clients, each with one connection and the same key; 1 to 4
+	AttemptsPerSession int // a client whose attempt died or was told Failed tries again, this often in all
+	Instances          int // over which the sessions are dealt; each calls Strategy.New once per schedule, and once more after each death. 0 means 1
+	Crashes            int // deaths of sessions, at most, in one schedule
+	LostReplies        int // lost requests to the acquirer and lost replies of it, at most, in one schedule
+	// Lease is Env.Lease; 0: each strategy's own. One microsecond to RunOut, or at least Lasting.
+	Lease time.Duration
+	Hard  bool // a death closes the socket; otherwise it rolls back on the same connection
 
 	// Prepare runs before each schedule, after the strategy's own: for rows that Others expect to find. It may be nil.
 	Prepare func(context.Context, *pgx.Conn, scenarios.Request) error
@@ -79,6 +81,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("explore: %d attempts per session: give 1 or more", o.AttemptsPerSession)
 	case o.Crashes < 0 || o.LostReplies < 0 || o.MaxSchedules < 0 || o.Budget < 0:
 		return errors.New("explore: crashes, lost replies, budget and the most schedules cannot be negative")
+	case o.Lease != 0 && o.Lease < time.Microsecond || RunOut < o.Lease && o.Lease < Lasting: // PostgreSQL's times have microseconds
+		return fmt.Errorf("explore: a lease of %s: give 1µs to %s, for leases that have run out, or at least %s, for leases that last", o.Lease, RunOut, Lasting)
 	}
 	if o.Scenario.Check == nil {
 		o.Scenario = o.Strategy.Scenario()

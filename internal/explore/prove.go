@@ -28,6 +28,7 @@ func (w *world) prove(ctx context.Context) (unclear bool, err error) {
 		w.waits++
 		s.state = waiting
 		s.blocked = blockage{by: blockers[s.id], since: w.waits}
+		w.waited(s)
 		w.blockedNow(s)
 	}
 	return unclear, w.stopWaiters()

@@ -13,11 +13,16 @@ import (
 
 func replay(t *testing.T, o explore.Options, text string) (explore.Trace, error) {
 	t.Helper()
+	return explore.Replay(t.Context(), place(t, o.Strategy), o, parsed(t, text))
+}
+
+func parsed(t *testing.T, text string) schedule.Schedule {
+	t.Helper()
 	s, err := schedule.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return explore.Replay(t.Context(), place(t, o.Strategy), o, s)
+	return s
 }
 
 // Whatever a run reports must come again, each time, from the line that it prints: long or short.

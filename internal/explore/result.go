@@ -29,7 +29,7 @@ type Result struct {
 	Split         bool
 	SplitCommit   bool   // the COMMIT of a SERIALIZABLE transaction was two steps
 	WholeCommits  bool   // some such COMMIT was one
-	ReadsClock    bool   // the strategy asked what time it is
+	Clock         bool   // the strategy has looked at a clock, its process's or PostgreSQL's
 	Notices       bool   // waits were told by PostgreSQL rather than polled for
 	WakeOneByOne  bool   // waiters let go by one step went on one by one, in order
 	OracleDiffers string // a history on which Porcupine and the invariants differ: the run is void
@@ -128,7 +128,13 @@ func (r Result) Bounds() string {
 	if o.Instances > 1 {
 		text += fmt.Sprintf(", over %d instances", o.Instances)
 	}
-	return text
+	if o.Crashes > 0 {
+		text += ", nobody dying while it waits"
+	}
+	if o.Scenario.Acquirer {
+		text += ", no capture declined"
+	}
+	return text + r.time()
 }
 
 // comesAgain says how often a client may come, and when it does: one that was told 409 does not.

@@ -36,6 +36,9 @@ func Run(ctx context.Context, config *pgx.ConnConfig, o Options) (_ Result, err 
 	defer func() { err = errors.Join(err, e.close(ctx)) }() // also after a panic
 	x := newExploration(e, started)
 	err = x.run(ctx)
+	if err == nil && ctx.Err() == nil {
+		err = x.settleError(ctx, e.outlived(ctx))
+	}
 	x.conclude()
 	return x.result, err
 }
@@ -93,6 +96,10 @@ func (x *exploration) settleError(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, schedule.ErrDiverged):
 		x.result.Cut, x.result.Inconclusive = "diverged", err.Error()
+		return nil
+	case errors.Is(err, errLate), errors.Is(err, errKept):
+		x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
+		clear(x.best)
 		return nil
 	case unordered(err):
 		x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
@@ -198,6 +205,9 @@ func (e *engine) once(ctx context.Context, drive func(context.Context, *world) (
 	if err := w.ungated.Load(); err != nil {
 		j.trace = w.trace
 		return j, *err
+	}
+	if e.late.Load() { // in a world before this one
+		return judged{}, errLate
 	}
 	outcome, rows, err := w.outcome(ctx)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -67,6 +68,7 @@ func (s *session) start() {
 		n = s.attempt.number + 1
 	}
 	s.attempt = &attempt{s: s, number: n, grant: make(chan schedule.Kind)}
+	s.w.attempts = append(s.w.attempts, s.attempt)
 	s.state = running
 	s.w.running.Add(1)
 	req := s.w.e.o.Scenario.Request(s.w.req, s.id)
@@ -97,10 +99,15 @@ func (s *session) enabled() []schedule.Action {
 	return out
 }
 
-// end closes the books on the attempt, and begins the next where the client tries again.
-func (s *session) end(died bool) {
+// end closes the books on the attempt, and begins the next where the client tries again. After a death, which takes the attempt's
+// process along, that is in the process given; nil: it lives.
+func (s *session) end(reborn func() scenarios.Handler) {
+	died := reborn != nil
+	if !died {
+		s.w.e.answered = append(s.w.e.answered, weak.Make(s.attempt))
+	}
 	t := told{Attempt: s.last.judged(died), turn: len(s.w.trace)}
-	t.Tenant, t.Astray = s.tenant, s.attempt.astray
+	t.Tenant, t.Astray = s.tenant, s.attempt.astray.Load()
 	var pg *pgconn.PgError
 	if !died && errors.As(s.last.err, &pg) {
 		t.state = pg.Code
@@ -110,6 +117,9 @@ func (s *session) end(died bool) {
 	s.state = finished
 	again := died || s.client && t.Answer == scenarios.Failed
 	if again && s.attempt.number < s.w.e.o.AttemptsPerSession {
+		if died {
+			s.handler = reborn()
+		}
 		s.start()
 	}
 }
@@ -176,6 +186,7 @@ type backend struct {
 	// noticed: PostgreSQL has said that the statement under way waits. It says so after the check for deadlocks, so that from then
 	// on the wait ends only when somebody gives something back, and the backend sleeps and holds nothing that others need.
 	noticed atomic.Bool
+	limits  []string                                    // in time, that strategies have set on it; a call's own
 	gone    func(ctx context.Context, pid uint32) error // waits until a process is no more
 	sent    sent
 	stale   bool // settings were changed that the next user of the connection is not to find

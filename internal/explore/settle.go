@@ -97,6 +97,7 @@ func (w *world) take(ctx context.Context, r report) error {
 	}
 	s.blocked = blockage{}
 	if r.made != nil {
+		w.cutShort(s, r.made)
 		w.turn().made(s, r.made)
 	}
 	if !r.ended {
@@ -119,7 +120,7 @@ func (w *world) take(ctx context.Context, r report) error {
 		s.state = answered
 		return nil
 	}
-	s.end(false)
+	s.end(nil)
 	return nil
 }
 

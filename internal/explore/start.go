@@ -3,6 +3,7 @@ package explore
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	theacquirer "idemlab/internal/acquirer"
 	"idemlab/internal/instance"
@@ -27,8 +28,7 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.acq = w.ledger.For(intent)
-	handlers := e.handlers(w.env)
-	for i, h := range handlers {
+	for i, h := range e.handlers(w.env) {
 		s := &session{w: w, id: i, handler: h, client: i < e.o.Sessions, backend: e.backends[i]}
 		w.sessions = append(w.sessions, s)
 	}
@@ -68,10 +68,26 @@ func (e *engine) handlers(env func(instance int) scenarios.Env) []scenarios.Hand
 	return out
 }
 
+// reborn is the process in which those go on that have died with s: a new one, which remembers nothing of the old, so that its locks
+// and batches are others too. Its number is made of who died and at which attempt, not of how many died before: of two deaths, which
+// comes first must not matter.
+func (w *world) reborn(s *session) func() scenarios.Handler {
+	e := w.e
+	number := e.o.Instances + len(e.o.Others) + len(w.sessions)*(s.attempt.number-1) + s.id
+	return sync.OnceValue(func() scenarios.Handler {
+		if s.client {
+			return e.o.Strategy.New(w.env(number))
+		}
+		return e.o.Others[s.id-e.o.Sessions].New(w.env(number), e.o.Strategy)
+	})
+}
+
 func (w *world) env(instance int) scenarios.Env {
 	return scenarios.Env{
-		Now:  w.e.now,
-		Seed: w.e.o.Seed + uint64(instance),
+		Now:   w.e.now,
+		Every: w.e.every,
+		Seed:  w.e.o.Seed + uint64(instance),
+		Lease: w.e.o.Lease,
 		Lock: func(ctx context.Context, name string) (func(), error) {
 			return lock(ctx, w, fmt.Sprintf("%s-%d", name, instance))
 		},

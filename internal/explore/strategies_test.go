@@ -233,6 +233,37 @@ var underMutex = scenarios.Strategy{
 	},
 }
 
+// remembers keeps in the process's memory which keys it has begun to charge.
+var remembers = scenarios.Strategy{
+	Name: "remembers", Without: []string{scenarios.KeyConstraint},
+	New: func(env scenarios.Env) scenarios.Handler {
+		seen := map[string]bool{}
+		first := func(ctx context.Context, key string) (bool, error) {
+			unlock, err := env.Lock(ctx, "seen")
+			if err != nil {
+				return false, err
+			}
+			defer unlock()
+			was := seen[key]
+			seen[key] = true
+			return !was, nil
+		}
+		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			mine, err := first(ctx, req.Key)
+			if err != nil {
+				return scenarios.Response{}, err
+			}
+			if mine {
+				return captureAndInsert(ctx, db, acq, req)
+			}
+			if r, found, err := look(db.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+				return r, err
+			}
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, nil
+		}
+	},
+}
+
 // savepoint tries the plain INSERT under a savepoint, and reads where it is refused.
 func savepoint(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 	return inTx(ctx, db, "", 1, func(tx pgx.Tx) (scenarios.Response, error) {

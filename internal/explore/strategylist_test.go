@@ -35,6 +35,7 @@ func catalogue() []scenarios.Strategy {
 		unconstrained(strategy("claim-then-capture-ser", claimThenCapture(ser, 2))),
 		strategy("savepoint", savepoint),
 		underMutex,
+		remembers,
 		twoLocks(),
 	}
 }

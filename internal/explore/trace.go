@@ -15,6 +15,7 @@ type Trace struct {
 	Sessions []string // what each runs: "client", or the name of the other function
 	Turns    []Turn
 	Outcome  Outcome
+	doubt    string // why its good end says nothing, if that is so
 }
 
 // Turn is one step of one session.

@@ -33,20 +33,30 @@ func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 }
 
 func (t *tx) call(ctx context.Context, sql string, run runner) *result {
-	if t.over {
-		return failed(pgx.ErrTxClosed)
+	if err := t.enter(); err != nil {
+		return failed(err)
 	}
 	return t.a.statement(ctx, sql, run)
 }
 
-// Begin sets a savepoint, which is no step, as BEGIN is none.
-func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
-	if t.a.dead.Load() {
-		return nil, errDead
+// enter begins a call, if the transaction is still open.
+func (t *tx) enter() error {
+	if err := t.a.enter(); err != nil {
+		return err
 	}
 	if t.over {
-		return nil, pgx.ErrTxClosed
+		t.a.leave()
+		return pgx.ErrTxClosed
 	}
+	return nil
+}
+
+// Begin sets a savepoint, which is no step, as BEGIN is none.
+func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
+	if err := t.enter(); err != nil {
+		return nil, err
+	}
+	defer t.a.leave()
 	inner, err := t.inner.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -55,14 +65,12 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 }
 
 func (t *tx) Commit(ctx context.Context) error {
-	if t.a.dead.Load() {
-		return errDead
-	}
-	if t.over {
-		return pgx.ErrTxClosed
+	if err := t.enter(); err != nil {
+		return err
 	}
 	t.over = true
 	if t.nested {
+		defer t.a.leave()
 		return t.inner.Commit(ctx) // releasing a savepoint shows nothing to others
 	}
 	return t.a.commit(ctx, op{name: "commit", verb: "COMMIT"}, t.inner.Commit)
@@ -71,19 +79,17 @@ func (t *tx) Commit(ctx context.Context) error {
 // Rollback is a step where it gives something back. After an error it does not: PostgreSQL gave it back with the error.
 func (t *tx) Rollback(ctx context.Context) error {
 	a := t.a
-	if a.dead.Load() {
-		return errDead
-	}
-	if t.over {
-		return pgx.ErrTxClosed
+	if err := t.enter(); err != nil {
+		return err
 	}
 	t.over = true
 	txn := a.s.txn
 	if txn == nil || txn.idle() || a.s.conn.PgConn().TxStatus() == 'E' {
+		defer a.leave()
 		return t.rollback(ctx)
 	}
 	o := op{name: "rollback", verb: "ROLLBACK"}
-	if _, err := a.stand(o); err != nil {
+	if _, err := a.await(o); err != nil {
 		return err
 	}
 	foot := txn.rollback()
@@ -105,7 +111,7 @@ func (t *tx) Conn() *pgx.Conn { return nil }
 // CopyFrom is one step, of which nothing is known but that it happened.
 func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string, from pgx.CopyFromSource) (int64, error) {
 	a := t.a
-	o := op{name: "copy", verb: "COPY"}
+	o := op{name: "copy", verb: "COPY", limits: a.limits(ctx, "")}
 	if _, err := a.stand(o); err != nil {
 		return 0, err
 	}
@@ -121,6 +127,9 @@ func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string
 // SendBatch runs the batch's statements one after another, each as a step.
 func (t *tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	_ = t.a.refuse("sends a batch, which the explorer cannot stop between its statements")
+	if err := t.a.lives(); err != nil {
+		return failedBatch{err}
+	}
 	return t.inner.SendBatch(ctx, b)
 }
 
@@ -131,5 +140,18 @@ func (t *tx) LargeObjects() pgx.LargeObjects {
 }
 
 func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDescription, error) {
+	if err := t.a.lives(); err != nil {
+		return nil, err
+	}
+	t.a.sets(sql) // who executes it names it by another name
 	return t.inner.Prepare(ctx, name, sql)
 }
+
+// failedBatch is a batch that was not sent.
+type failedBatch struct{ err error }
+
+func (b failedBatch) Exec() (pgconn.CommandTag, error) { return pgconn.CommandTag{}, b.err }
+func (b failedBatch) Query() (pgx.Rows, error)         { return failed(b.err).asRows() }
+func (b failedBatch) QueryRow() pgx.Row                { return row{failed(b.err)} }
+func (b failedBatch) Close() error                     { return b.err }
+func (b failedBatch) Tx() pgx.Tx                       { return nil }

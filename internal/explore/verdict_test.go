@@ -52,6 +52,9 @@ func TestVerdicts(t *testing.T) {
 		{"for-update-rc", 2, 0, nil},
 		{"for-update-rr", 2, 0, []scenarios.Anomaly{double}},
 		{"mutex", 2, 0, nil},
+		{"remembers", 2, 0, nil},
+		{"remembers", 1, 0, nil},
+		{"remembers", 1, 1, []scenarios.Anomaly{double, unrecorded}}, // what a process remembers ends with it
 		{"savepoint", 2, 0, nil},
 		{"two-locks", 2, 0, []scenarios.Anomaly{scenarios.ErrorToDuplicate}}, // 40P01 is an outcome
 	} {

@@ -21,6 +21,7 @@ type world struct {
 	ledger   *theacquirer.Acquirer
 	acq      scenarios.Acquirer
 	sessions []*session
+	attempts []*attempt // of all of them, all that were begun
 	mutexes  map[string]*mutex
 	open     map[string]*batch // that can be joined
 	deaths   int               // still allowed
@@ -110,7 +111,7 @@ func (w *world) turn() *Turn { return &w.trace[len(w.trace)-1] }
 func (w *world) act(ctx context.Context, s *session, k schedule.Kind) error {
 	switch {
 	case k == schedule.Answer:
-		s.end(false)
+		s.end(nil)
 		return nil
 	case k == schedule.Die:
 		return w.kill(ctx, s)
@@ -175,8 +176,9 @@ func (w *world) kill(ctx context.Context, s *session) error {
 	for _, d := range dying[1:] {
 		w.turn().made(d, &done{op{name: d.at.name}, "dies with " + string('A'+rune(s.id)), nil})
 	}
+	process := w.reborn(s)
 	for _, d := range dying {
-		d.end(true)
+		d.end(process)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"idemlab/results"
 )
@@ -142,6 +143,9 @@ func Again(r results.Run) string {
 	}
 	if e.Instances > 1 {
 		cmd += fmt.Sprintf(" --instances %d", e.Instances)
+	}
+	if e.LeaseMS > 0 {
+		cmd += " --lease " + strings.ReplaceAll(time.Duration(math.Round(e.LeaseMS*1e6)).String(), "µ", "u")
 	}
 	for _, job := range e.Beside {
 		cmd += " --beside " + job

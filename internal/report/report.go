@@ -55,6 +55,7 @@ func Text(w io.Writer, d results.Document, s Style) error {
 		reconciled(&b, d.Runs[0])
 	} else if len(d.Runs) > 0 {
 		heading(&b, d.Runs[0])
+		otherBounds(&b, d.Runs)
 		if err := body(&b, d.Runs, s); err != nil {
 			return err
 		}
@@ -137,6 +138,20 @@ func heading(b *strings.Builder, r results.Run) {
 		return
 	}
 	place(b, r)
+}
+
+// otherBounds are those of explorations whose bounds are not the heading's.
+func otherBounds(b *strings.Builder, runs []results.Run) {
+	other := false
+	for _, r := range runs[1:] {
+		if r.Explore != nil && runs[0].Explore != nil && r.Explore.Bounds != runs[0].Explore.Bounds {
+			other = true
+			fmt.Fprintf(b, "%s: %s\n", r.Strategy, r.Explore.Bounds)
+		}
+	}
+	if other {
+		b.WriteString("\n")
+	}
 }
 
 // place is where it was measured.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/timelimit"
 )
 
 // facts is what the server says about itself and about the lab's role, in one round trip.
@@ -43,7 +45,7 @@ func readFacts(ctx context.Context, conn *pgx.Conn, more []string) (*facts, erro
 		 UNION
 		SELECT name, current_setting(name, true) FROM unnest($2::text[]) AS name
 		 WHERE current_setting(name, true) NOT IN ('0', '')`,
-		append(durabilitySettings(), more...), timeoutSettings())
+		append(durabilitySettings(), more...), timelimit.All()) // errors that come of a limit which the server, the role or the connection string sets look like the strategy's
 	if err != nil {
 		return nil, err
 	}

@@ -48,12 +48,6 @@ func (i *Info) warning() string {
 	return "; not durable: " + i.NotDurable
 }
 
-// timeoutSettings names what makes statements fail by the clock. They are reported where the server, the role or the connection
-// string sets them: errors that come of it look like the strategy's.
-func timeoutSettings() []string {
-	return []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout"}
-}
-
 // durabilitySettings names the settings whose value "off" lets a server lose or tear what it acknowledged.
 func durabilitySettings() []string {
 	return []string{"fsync", "synchronous_commit", "full_page_writes"}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"idemlab/internal/timelimit"
 )
 
 func TestWhoIsHopeless(t *testing.T) {
@@ -55,11 +57,11 @@ func TestTimeLimits(t *testing.T) {
 		"SET lock_timeout = 1": true, "SET LOCAL Statement_Timeout = 1": true, "SET deadlock_timeout = 1": false, "SELECT my_lock_timeout": false,
 	} {
 		s := Spec{Sessions: []Session{{}, {Steps: []Step{{"a", sql}}}}}
-		if got := s.mentions(statementLimits(), false); !slices.Equal(got, []bool{false, want, false}) {
+		if got := s.mentions(timelimit.Waiter(), false); !slices.Equal(got, []bool{false, want, false}) {
 			t.Error(sql, got)
 		}
 		s.Setup = []string{sql}
-		if got := s.mentions(statementLimits(), false); !slices.Equal(got, []bool{want, want, want}) {
+		if got := s.mentions(timelimit.Waiter(), false); !slices.Equal(got, []bool{want, want, want}) {
 			t.Error("setup", sql, got)
 		}
 	}

@@ -3,12 +3,12 @@ package spec
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"idemlab/internal/timelimit"
 )
 
 // watcher asks the server who waits for whom, on a connection of its own.
@@ -17,14 +17,6 @@ type watcher struct {
 	// limited and expires say it of each session, and behind them of the control connection. Where there is hope of that kind, no order is
 	// called impossible before isolationtester's own limit.
 	limited, expires []bool
-}
-
-// The settings that end a wait: the waiter's statement, or the transaction that it waits for.
-func statementLimits() []string {
-	return []string{"lock_timeout", "statement_timeout", "transaction_timeout"}
-}
-func idleLimits() []string {
-	return []string{"idle_in_transaction_session_timeout", "idle_session_timeout", "transaction_timeout"}
 }
 
 func watch(ctx context.Context, cfg *pgx.ConnConfig, s Spec) (*watcher, error) {
@@ -36,25 +28,25 @@ func watch(ctx context.Context, cfg *pgx.ConnConfig, s Spec) (*watcher, error) {
 	var limited, expires bool
 	err = conn.QueryRow(ctx, `
 		SELECT coalesce(bool_or(name = ANY ($1)), false), coalesce(bool_or(name = ANY ($2)), false)
-		  FROM pg_settings WHERE name LIKE '%\_timeout' AND setting <> '0'`, statementLimits(), idleLimits()).Scan(&limited, &expires)
+		  FROM pg_settings WHERE name LIKE '%\_timeout' AND setting <> '0'`, timelimit.Waiter(), timelimit.Holder()).Scan(&limited, &expires)
 	if err != nil {
 		_ = conn.Close(context.WithoutCancel(ctx))
 		return nil, fmt.Errorf("ask for the server's time limits: %w", err)
 	}
-	w.limited, w.expires = s.mentions(statementLimits(), limited), s.mentions(idleLimits(), expires)
+	w.limited, w.expires = s.mentions(timelimit.Waiter(), limited), s.mentions(timelimit.Holder(), expires)
 	return w, nil
 }
 
 // mentions looks for settings' names in the SQL: in a session's own, or in the setup, which may set them for all, or in a
-// function. \b keeps deadlock_timeout out, which ends no wait but a deadlock's.
+// function.
 func (s Spec) mentions(settings []string, all bool) []bool {
-	limit := regexp.MustCompile(`(?i)\b(` + strings.Join(settings, "|") + `)\b`)
-	all = all || slices.ContainsFunc(append(slices.Clone(s.Setup), s.Teardown), limit.MatchString)
+	named := func(sql string) bool { return len(timelimit.Named(sql, settings)) > 0 }
+	all = all || slices.ContainsFunc(append(slices.Clone(s.Setup), s.Teardown), named)
 	found := make([]bool, len(s.Sessions)+1)
 	found[len(s.Sessions)] = all
 	for i, session := range s.Sessions {
-		found[i] = all || limit.MatchString(session.Setup) || limit.MatchString(session.Teardown) ||
-			slices.ContainsFunc(session.Steps, func(step Step) bool { return limit.MatchString(step.SQL) })
+		found[i] = all || named(session.Setup) || named(session.Teardown) ||
+			slices.ContainsFunc(session.Steps, func(step Step) bool { return named(step.SQL) })
 	}
 	return found
 }

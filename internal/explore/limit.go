@@ -1,0 +1,100 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"idemlab/internal/timelimit"
+)
+
+// Time stands still here: a wait ends when somebody gives something back, and no limit in time ever ends one. A strategy that goes on
+// when its lock_timeout has come does then what no schedule shows. So where one that waited was under a limit, the run is not held.
+
+// ownDeadline is the limit that a strategy sets without PostgreSQL.
+const ownDeadline = "the deadline of its context"
+
+// local is a setting that ends with its transaction; any other may stay with the connection.
+var local = regexp.MustCompile(`(?i)\bSET\s+LOCAL\b|,\s*true\s*\)`)
+
+// limits are those that a call sets for itself.
+func (a *attempt) limits(ctx context.Context, sql string) []string {
+	found := timelimit.Named(sql, timelimit.All())
+	own, limited := ctx.Deadline()
+	if all, has := a.s.w.ctx.Deadline(); limited && (!has || own.Before(all)) {
+		found = append(found, ownDeadline)
+	}
+	return found
+}
+
+// inForce are those that were set before: by the server, by what its connection has sent, or by the attempt.
+func (a *attempt) inForce() []string { return slices.Concat(a.s.w.e.limits, a.s.limits, a.named) }
+
+// sets remembers which limits a statement names. What it does with them is not asked: to set one to nothing is rare.
+func (a *attempt) sets(sql string) {
+	for _, name := range timelimit.Named(sql, timelimit.All()) {
+		kept := &a.s.limits
+		if local.MatchString(sql) {
+			kept = &a.named
+		}
+		if !slices.Contains(*kept, name) {
+			*kept = append(*kept, name)
+		}
+	}
+}
+
+// waited notes that s waits, if it or whom it waits for is under a limit that can end the wait.
+func (w *world) waited(s *session) {
+	able := append(timelimit.Waiter(), ownDeadline)
+	if s.blocked.outside != "" { // PostgreSQL sees no statement, but maybe a transaction that stands idle
+		able = append(timelimit.Holder(), ownDeadline)
+	}
+	w.limited(s, s.at, able)
+	if s.blocked.outside == "" {
+		for _, b := range s.blocked.by {
+			w.limited(s, w.sessions[b].at, timelimit.Holder())
+		}
+	}
+}
+
+// cutShort notes a step that a limit has ended, though nobody saw it wait.
+func (w *world) cutShort(s *session, d *done) {
+	for _, word := range []string{"ERROR 55P03", "ERROR 57014", "ERROR 25P03", "ERROR 25P04", "ERROR 57P05", context.DeadlineExceeded.Error()} {
+		if strings.Contains(d.result, word) {
+			w.limited(s, s.at, append(timelimit.All(), ownDeadline))
+		}
+	}
+}
+
+func (w *world) limited(s *session, at op, able []string) {
+	for _, limit := range at.limits {
+		if w.e.limited == "" && slices.Contains(able, limit) {
+			w.e.limited = fmt.Sprintf("session %c waited at step %q, and %s can end that wait: what comes then was not explored, but happens in a race (idemlab race --strategy=%s)",
+				'A'+rune(s.id), s.at.name, limit, w.e.o.Strategy.Name)
+		}
+	}
+}
+
+// readLimits asks which limits hold from the start: those of the server, the role or the connection string, and those that functions set.
+func (e *engine) readLimits(ctx context.Context) error {
+	rows, err := e.backends[0].conn.Query(ctx, `
+		SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting <> '0'
+		 UNION ALL
+		SELECT concat_ws(' ', prosrc, array_to_string(proconfig, ' '))
+		  FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
+		 WHERE nspname = ANY (current_schemas(false))`, timelimit.All())
+	if err != nil {
+		return fmt.Errorf("explore: ask for limits in time: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return fmt.Errorf("explore: ask for limits in time: %w", err)
+		}
+		e.limits = append(e.limits, timelimit.Named(text, timelimit.All())...)
+	}
+	return rows.Err()
+}
