@@ -99,13 +99,13 @@ func (l *local) run(ctx context.Context, within window, hand func(share)) error 
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-timer.C:
-			say(next)
-			continue
 		case <-ended:
 			timer.Stop()
+			if now := time.Now(); next.After(now) { // else that look is only late, and its second would miss what it brings
+				say(now)
+				return d.ahead.stop(ctx)
+			}
 		}
-		break
+		say(next)
 	}
-	say(time.Now())
-	return d.ahead.stop(ctx)
 }
