@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -53,3 +54,9 @@ func (o Options) Patient(d time.Duration) Options {
 
 // Proofs are how long it took to prove each wait.
 func (r Result) Proofs() []time.Duration { return r.proofs }
+
+// Over says whether the handler has returned whose context this is.
+func Over(ctx context.Context) bool {
+	a := attemptOf(ctx)
+	return a == nil || a.over.Load()
+}

@@ -2,6 +2,7 @@ package explore_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +25,17 @@ func settling(more func(ctx context.Context, db scenarios.DB, acq scenarios.Acqu
 	}))
 }
 
+// answered returns when the handler has: a goroutine that is quicker makes its step before the answer, where it can be put into order.
+func answered(ctx context.Context) {
+	for !explore.Over(ctx) {
+		runtime.Gosched()
+	}
+}
+
 // A second capture that nobody waits for, however it is come by: never held, and never violated for what was not done.
 func TestWhatGoesOnAfterItsAnswerIsInconclusive(t *testing.T) {
 	again := func(ctx context.Context, acq scenarios.Acquirer, req scenarios.Request) {
+		answered(ctx)
 		_, _ = acq.Capture(ctx, scenarios.Charge(req))
 	}
 	never := make(chan struct{})
@@ -45,10 +54,14 @@ func TestWhatGoesOnAfterItsAnswerIsInconclusive(t *testing.T) {
 			}()
 		},
 		"a statement": func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) {
-			go func() { _, _ = db.Exec(ctx, forUpdate, req.OrderID) }()
+			go func() {
+				answered(ctx)
+				_, _ = db.Exec(ctx, forUpdate, req.OrderID)
+			}()
 		},
 		"a transaction": func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) {
 			go func() {
+				answered(ctx)
 				if tx, err := db.BeginTx(ctx, pgx.TxOptions{}); err == nil {
 					_ = tx.Rollback(ctx)
 				}
@@ -102,7 +115,10 @@ func TestWhatEndsWithoutAStepIsHeld(t *testing.T) {
 // A single order is not believed either.
 func TestAnOrderThatGoesOnAfterItsAnswer(t *testing.T) {
 	s := settling(func(ctx context.Context, _ scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) {
-		go func() { _, _ = acq.Capture(ctx, scenarios.Charge(req)) }()
+		go func() {
+			answered(ctx)
+			_, _ = acq.Capture(ctx, scenarios.Charge(req))
+		}()
 	})
 	o := options(s)
 	o.Sessions = 1
