@@ -113,7 +113,7 @@ func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shar
 		}
 	}
 	if c.race != nil {
-		return race.Run(ctx, srv, *c.race)
+		return c.meet(ctx, srv)
 	}
 	e := *c.explore
 	e.Options.Budget, e.Shared = left, shared
@@ -121,6 +121,20 @@ func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shar
 		e.Options.Enough = shows // a bad example is caught when it is caught
 	}
 	return e.Run(ctx, srv)
+}
+
+// races is how often a cell is raced whose attempts do not meet: on a busy machine that is chance, and says nothing of the strategy.
+const races = 3
+
+func (c cell) meet(ctx context.Context, srv *server.Server) (run results.Run, err error) {
+	for range races {
+		run, err = race.Run(ctx, srv, *c.race)
+		met := run.Overlap == nil || run.Counts == nil || 2*run.Overlap.IntentsOverlapped >= run.Counts.Intents
+		if err != nil || ctx.Err() != nil || met || run.Verdict != results.Inconclusive {
+			break
+		}
+	}
+	return run, err
 }
 
 // longestFirst is the order in which to begin cells, so that none that takes long is left over at the end: first the
