@@ -129,8 +129,7 @@ const races = 3
 func (c cell) meet(ctx context.Context, srv *server.Server) (run results.Run, err error) {
 	for range races {
 		run, err = race.Run(ctx, srv, *c.race)
-		met := run.Overlap == nil || run.Counts == nil || 2*run.Overlap.IntentsOverlapped >= run.Counts.Intents
-		if err != nil || ctx.Err() != nil || met || run.Verdict != results.Inconclusive {
+		if err != nil || ctx.Err() != nil || race.Met(run) || run.Verdict != results.Inconclusive {
 			break
 		}
 	}

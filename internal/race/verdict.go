@@ -44,8 +44,13 @@ func markRounds(run *results.Run, ev *evidence) {
 	}
 }
 
-// doubt says why finding nothing would prove nothing. Fewer than half of the intents overlapped is as good as no race: the
-// rest would be an anecdote.
+// Met says whether in half of the intents and more two attempts were in flight at once. Fewer is as good as no race: the rest would be
+// an anecdote. A run that counted nothing has not met.
+func Met(run results.Run) bool {
+	return run.Counts != nil && run.Overlap != nil && 2*run.Overlap.IntentsOverlapped >= run.Counts.Intents
+}
+
+// doubt says why finding nothing would prove nothing.
 func doubt(run results.Run, o Options) string {
 	switch planned := o.Intents * o.Rounds; {
 	case run.Counts == nil || run.Counts.Intents == 0:
@@ -58,7 +63,7 @@ func doubt(run results.Run, o Options) string {
 		return fmt.Sprintf("stopped after %d of %d intents", run.Counts.Intents, planned)
 	case o.Attempts < o.Scenario.Least() && o.Attempts > 1:
 		return fmt.Sprintf("%d attempts an intent: the scenario %s takes %d, so that two are of one kind", o.Attempts, o.Scenario.Name, o.Scenario.Least())
-	case 2*run.Overlap.IntentsOverlapped < run.Counts.Intents:
+	case !Met(run):
 		return fmt.Sprintf("the attempts did not overlap: in %d of %d intents two were in flight at once",
 			run.Overlap.IntentsOverlapped, run.Counts.Intents)
 	case run.Counts.IntentsCharged != nil && *run.Counts.IntentsCharged == 0:
