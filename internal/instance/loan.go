@@ -48,10 +48,12 @@ func (l *loan) destroy() {
 func (r *recorder) lend(c *pgxpool.Conn, since time.Time, wanted *atomic.Int64) *loan {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := &loan{}
+	var l *loan
 	if r.used < len(r.room) {
 		l = &r.room[r.used]
 		r.used++
+	} else {
+		l = new(loan)
 	}
 	l.conn, l.rec, l.since, l.wanted = c, r, since, wanted
 	r.loans = append(r.loans, l)

@@ -25,7 +25,11 @@ type pooled struct {
 // was free is the time a wait for the pool: taking a free one is quick, and slow only where the CPU is busy elsewhere.
 func (d pooled) take(ctx context.Context) (pinned, *loan, error) {
 	// Asked of the pool, "is one free?" would be a check before an act: another attempt may take it in between.
-	queues, asked := d.wanted.Add(1) > d.size, time.Now()
+	queues := d.wanted.Add(1) > d.size
+	var asked time.Time
+	if queues {
+		asked = time.Now()
+	}
 	c, err := d.pool.Acquire(ctx)
 	got := time.Now()
 	if queues {

@@ -19,21 +19,28 @@ const FirstOrder = 1000
 // New makes the intent of that number, from 0. Its order id is FirstOrder and the number, its key a UUID of version 4 drawn from
 // the seed.
 func New(seed, number uint64) scenarios.Request {
-	r, _ := Rand(seed, number)
-	return r
+	var chance rand.PCG // Rand's, but never on the heap: under load one is made for each attempt
+	chance.Seed(seed, number)
+	return numbered(number, key(chance.Uint64(), chance.Uint64()))
 }
 
 // Rand is New, and what is left of the intent's own chance: for the keys and choices that come after its first key.
 func Rand(seed, number uint64) (scenarios.Request, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, number))
-	return scenarios.Request{Key: Key(r), OrderID: FirstOrder + int64(number), AmountCents: AmountCents}, r
+	return numbered(number, Key(r)), r
+}
+
+func numbered(number uint64, key string) scenarios.Request {
+	return scenarios.Request{Key: key, OrderID: FirstOrder + int64(number), AmountCents: AmountCents}
 }
 
 // Key draws a UUID of version 4.
-func Key(r *rand.Rand) string {
+func Key(r *rand.Rand) string { return key(r.Uint64(), r.Uint64()) }
+
+func key(high, low uint64) string {
 	var raw [16]byte
-	binary.BigEndian.PutUint64(raw[:8], r.Uint64())
-	binary.BigEndian.PutUint64(raw[8:], r.Uint64())
+	binary.BigEndian.PutUint64(raw[:8], high)
+	binary.BigEndian.PutUint64(raw[8:], low)
 	raw[6] = raw[6]&0x0f | 0x40
 	raw[8] = raw[8]&0x3f | 0x80
 	var text [36]byte

@@ -51,6 +51,10 @@ type account struct {
 	times    []span // of those that sent something
 	turned   int    // of them: refused with the advice to try again
 	cut      bool   // one was given up, ended with the run, or met a lost server: nobody tried again as a client would
+
+	// Room for what most come to: one attempt.
+	attempt [1]scenarios.Attempt
+	time    [1]span
 }
 
 type span struct{ from, to time.Time }
@@ -135,6 +139,7 @@ func (b *book) attempt(e errand, f fact) {
 	a, ok := b.open[e.intent]
 	if !ok {
 		a = &account{}
+		a.attempts, a.times = a.attempt[:0], a.time[:0]
 		b.open[e.intent] = a
 		b.expiring[e.last/stretch] = append(b.expiring[e.last/stretch], e.intent)
 	} else {

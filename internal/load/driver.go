@@ -32,8 +32,11 @@ func (w window) counts(due time.Time) bool { return !due.Before(w.Warm) && due.B
 // until is the window as it was cut short, if ctx has ended by a cut. What is answered in the grace after it is no part of it: its time
 // is not counted either.
 func (w window) until(ctx context.Context) window {
+	if ctx.Err() == nil {
+		return w
+	}
 	var c cut
-	if ctx.Err() != nil && errors.As(context.Cause(ctx), &c) && c.At.Before(w.End) {
+	if errors.As(context.Cause(ctx), &c) && c.At.Before(w.End) {
 		w.End = c.At
 	}
 	return w
@@ -169,8 +172,8 @@ func (d *driver) under(n int64) {
 
 func (d *driver) attempt(ctx, work context.Context, seq uint64, due time.Time) {
 	req := d.Plan.request(d.errand(seq))
-	own, over := d.limit.begin(seq, time.Now())
-	defer over()
+	own, w := d.limit.begin(seq, time.Now())
+	defer w.over()
 	rec := d.inst.Handle(own, d.acquire(req.Key), req)
 	stopped := rec.Err != "" && context.Cause(work) != nil
 	d.meter.of(seq).record(seq, due, d.Window.until(ctx), &rec, stopped)

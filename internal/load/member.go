@@ -8,8 +8,9 @@ import (
 	"idemlab/scenarios"
 )
 
-// tick is how often an instance says what it has measured. A second is a whole number of them.
-const tick = 200 * time.Millisecond
+// tick is how often an instance says what it has measured. A second is a whole number of them. Each empties a megabyte or two of
+// histograms, so that more of them are taken from what is measured.
+const tick = 500 * time.Millisecond
 
 // share is what an instance measured since it last said so.
 type share struct {

@@ -30,13 +30,13 @@ type waiter struct {
 
 func newPatience(limit time.Duration) *patience { return &patience{limit: limit} }
 
-// begin returns the context of an attempt that begins now, and what to call when it is over. Its cause is context.DeadlineExceeded where
-// the attempt has lasted too long, and the run's where that was ended.
-func (p *patience) begin(seq uint64, now time.Time) (ctx context.Context, over func()) {
+// begin returns the context of an attempt that begins now, and the attempt as a waiter, of which over must be called when it is over. The
+// context's cause is context.DeadlineExceeded where the attempt has lasted too long, and the run's where that was ended.
+func (p *patience) begin(seq uint64, now time.Time) (context.Context, *waiter) {
 	ctx, end := context.WithCancelCause(context.Background())
 	w := &waiter{of: &p.parts[seq%parts], until: now.Add(p.limit), end: end}
 	w.of.enter(w)
-	return ctx, w.over
+	return ctx, w
 }
 
 func (ws *waiters) enter(w *waiter) {

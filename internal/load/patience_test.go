@@ -27,8 +27,8 @@ func whileWatched(t *testing.T, limit time.Duration, f func(p *patience, endWork
 
 func TestAnAttemptThatLastsTooLongIsEnded(t *testing.T) {
 	whileWatched(t, time.Millisecond, func(p *patience, _ context.CancelCauseFunc) {
-		ctx, over := p.begin(1, time.Now())
-		defer over()
+		ctx, w := p.begin(1, time.Now())
+		defer w.over()
 		<-ctx.Done()
 		if why := context.Cause(ctx); !errors.Is(why, context.DeadlineExceeded) {
 			t.Errorf("ended because of %v", why)
@@ -45,8 +45,8 @@ func TestAttemptsEndInAnyOrder(t *testing.T) {
 				var ctxs []context.Context
 				var overs []func()
 				for range order {
-					ctx, over := p.begin(parts, time.Now()) // always the same part
-					ctxs, overs = append(ctxs, ctx), append(overs, over)
+					ctx, w := p.begin(parts, time.Now()) // always the same part
+					ctxs, overs = append(ctxs, ctx), append(overs, w.over)
 				}
 				for _, n := range order[:kept] {
 					overs[n]()
@@ -68,12 +68,12 @@ func TestAttemptsEndInAnyOrder(t *testing.T) {
 
 func TestAnAttemptThatBeginsAfterTheEndIsEnded(t *testing.T) {
 	whileWatched(t, time.Hour, func(p *patience, endWork context.CancelCauseFunc) {
-		first, over := p.begin(0, time.Now())
+		first, w := p.begin(0, time.Now())
 		endWork(errStopped)
 		<-first.Done()
-		over()
-		ctx, over := p.begin(0, time.Now())
-		defer over()
+		w.over()
+		ctx, w := p.begin(0, time.Now())
+		defer w.over()
 		if why := context.Cause(ctx); !errors.Is(why, errStopped) {
 			t.Errorf("ended because of %v", why)
 		}
