@@ -31,8 +31,9 @@ on a real PostgreSQL, and say in how many of them the customer is charged twice,
 A race shows what happened; this shows what can happen, within the bounds that it states. A search that was cut off is
 never "held".
 
-Time stands still in it. A lease lasts through all of an order, and the timer of a heartbeat does not tick; with --lease 1us every
-lease has run out when somebody looks, as where its worker is stopped for longer. No lock_timeout, other limit or deadline of a
+Time stands still in it. A lease lasts through all of an order, unless it is a strategy's own and has run out from the start, and the
+timer of a heartbeat does not tick; with --lease 1us every lease has run out when somebody looks, as where its worker is stopped for
+longer. No lock_timeout, other limit or deadline of a
 context ever ends a wait: where one could have, the run is not "held". No session dies while it waits, each death is that of a
 process of its own, and the acquirer declines nothing.
 

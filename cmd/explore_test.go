@@ -56,6 +56,26 @@ func remembers(meet time.Duration, readsClock bool) scenarios.Strategy {
 	return s
 }
 
+// A search that decides nothing has said why, and that stands: what the race shows may be what it speaks of.
+func TestARaceLeavesADoubtAsItIs(t *testing.T) {
+	ddl, err := os.ReadFile("../schema.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := explore.Defaults(scenarios.InsertFirst)
+	o.Isolation = pgx.ReadCommitted
+	x := explore.Case{Scenario: scenarios.ChargeOnce, Options: o, DDL: string(ddl) + `
+		CREATE FUNCTION f() RETURNS void LANGUAGE plpgsql AS 'BEGIN SET lock_timeout = 1000; END';`, Expect: check.ExpectClaim}
+	run, err := x.Run(t.Context(), servertest.Server(t))
+	if err != nil || run.Verdict != results.Inconclusive || run.Explore.Coverage != "exhaustive" {
+		t.Fatalf("%s, %s (%s), %v", run.Verdict, run.Explore.Coverage, run.Reason, err)
+	}
+	before := run.Reason
+	if x.Contradicted(&run, 3, 10); run.Reason != before || run.Explore.Coverage != "exhaustive" {
+		t.Errorf("%s, %s (%s), before: %s", run.Verdict, run.Explore.Coverage, run.Reason, before)
+	}
+}
+
 // What a race has shown can happen. A search that says it cannot proves nothing, whatever is at fault; one that the race bears out does.
 func TestARaceContradictsTheSearch(t *testing.T) {
 	ddl, err := os.ReadFile("../schema.sql")

@@ -7,7 +7,8 @@ import (
 
 // Time is no part of a schedule. The clock is the real one, and a schedule takes a few milliseconds of it: a lease that lasts longer
 // has not run out at any turn, and one that lasts less than a round trip has at each. So those two are explored, one in a run, and
-// leases in between are refused: what came of them would be a matter of pace.
+// a --lease in between is refused: what came of it would be a matter of pace. A strategy's own lease nobody asks about: it may have
+// run out from the start, as lease-takeover's has, and one of a few milliseconds is explored by the pace of the day.
 const (
 	// RunOut is the longest lease that has run out whenever anybody looks.
 	RunOut = 10 * time.Microsecond

@@ -42,8 +42,22 @@ func TestLeasesRunOutOrLast(t *testing.T) {
 	}
 }
 
-// A clock that only SQL looks at is one too.
+// A clock that only SQL looks at is one too, also where it is a function's, a view's or a policy's.
 func TestBoundsSayThatTimeStandsStill(t *testing.T) {
+	for ddl, want := range map[string]bool{
+		"": false,
+		`CREATE FUNCTION old(t timestamptz) RETURNS bool LANGUAGE sql AS 'SELECT t < now()';`:                                            true,
+		`CREATE VIEW fresh AS SELECT * FROM cobranca WHERE criada_em > CURRENT_TIMESTAMP - interval '1 hour';`:                           true,
+		`ALTER TABLE cobranca ENABLE ROW LEVEL SECURITY; CREATE POLICY fresh ON cobranca USING (criada_em > now() - interval '1 hour');`: true,
+		`CREATE VIEW all_of_them AS SELECT * FROM cobranca;`:                                                                             false,
+	} {
+		o := options(scenarios.InsertFirst)
+		o.Sessions = 1
+		r, err := explore.Run(t.Context(), placeWith(t, o.Strategy, ddl), o)
+		if b := r.Bounds(); err != nil || strings.Contains(b, "time standing still") != want {
+			t.Errorf("%s: %s, %v", ddl, b, err)
+		}
+	}
 	for sql, want := range map[string]bool{
 		`/* t */ SELECT now() - interval '1 hour'`: true, `/* t */ SELECT CURRENT_TIMESTAMP`: true, `/* t */ SELECT clock_timestamp ( )`: true,
 		`/* t */ SELECT 'now', criada_em FROM cobranca`: false, `/* t */ SELECT 1 AS current_timestamps`: false,

@@ -10,13 +10,14 @@ import (
 
 // Contradicted weighs what a race of the same clients, each with one request and nothing after it, has shown: in so many intents of all
 // the customer was charged twice. Where a search that says to be exhaustive has no order with a double charge, one of the two is wrong,
-// and it is not the acquirer's ledger: the run then proves nothing, as where the search has missed what another search met.
+// and it is not the acquirer's ledger: the run then proves nothing, as where the search has missed what another search met. A run that
+// proves nothing anyhow has said why, and that may be what the race has shown.
 //
 // Nothing else is compared. A race has other ends that no order of the search has, for good reasons; but two clients that are both charged
 // in a race are two clients that were in some order. Instances are left out, because the race has one.
 func (c Case) Contradicted(run *results.Run, chargedTwice, intents int) {
 	e := run.Explore
-	if chargedTwice == 0 || e.Coverage != "exhaustive" || c.Schedule != nil || c.Options.Instances > 1 ||
+	if chargedTwice == 0 || run.Verdict == results.Inconclusive || e.Coverage != "exhaustive" || c.Schedule != nil || c.Options.Instances > 1 ||
 		slices.ContainsFunc(e.Violations, func(v results.Violation) bool { return v.Anomaly == string(scenarios.DoubleCharge) }) {
 		return
 	}

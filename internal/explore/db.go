@@ -73,6 +73,9 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 // statement is one step of a call that was entered: it waits for its turn and runs. A write outside a transaction becomes two.
 func (a *attempt) statement(ctx context.Context, sql string, run runner) *result {
 	s := a.s
+	if text, ok := s.prepared[sql]; ok { // the name of a statement
+		sql = text
+	}
 	info := s.w.e.statement(sql)
 	o := op{name: info.name, verb: info.verb, limits: a.limits(ctx, sql)}
 	if _, err := a.await(o); err != nil {
@@ -154,6 +157,7 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 	a.begin(foot)
 	r := run(ctx, conn)
 	if r.err != nil {
+		a.whole(r)
 		_, _ = conn.Exec(ctx, "ROLLBACK") // the statement's error is the news
 		a.note(o, r.words(), foot.And(t.rollback()))
 		return r
@@ -177,6 +181,14 @@ func (a *attempt) split(ctx context.Context, o op, info statement, run runner, t
 	return r.unless(err)
 }
 
+// whole notes a statement that PostgreSQL takes only by itself, as a CALL of a procedure that commits: what it is refused with is the
+// explorer's doing, not the strategy's. 2D000 is a COMMIT inside, 25001 a command that cannot run in a transaction block.
+func (a *attempt) whole(r *result) {
+	if words := r.words(); words == "ERROR 2D000" || words == "ERROR 25001" {
+		_ = a.refuse("runs a statement that cannot be in a transaction block, which the explorer puts around it; search with --no-split")
+	}
+}
+
 // commit stands still in a call that was entered, and then commits the session's transaction.
 func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) error) error {
 	o.limits = a.limits(ctx, "")
@@ -186,6 +198,7 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 	t := a.s.txn
 	if t != nil && t.everything && a.s.conn.PgConn().TxStatus() == 'T' { // it may have changed its own level
 		if err := a.s.conn.QueryRow(ctx, `SHOW transaction_isolation`).Scan(&t.iso); err != nil {
+			a.leave()
 			return a.refuse(err.Error())
 		}
 	}
@@ -194,9 +207,13 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 		a.leave()
 		return a.refuse(err.Error())
 	}
-	foot := t.commit()
-	if a.s.conn.PgConn().TxStatus() == 'E' {
-		foot, split = nil, false // everything was given back at the error
+	var foot schedule.Footprint
+	switch {
+	case t == nil: // a COMMIT as text has ended it before
+	case a.s.conn.PgConn().TxStatus() == 'E':
+		split = false // everything was given back at the error
+	default:
+		foot = t.commit()
 	}
 	a.begin(foot)
 	if split {

@@ -65,7 +65,7 @@ func (w *world) release(ctx context.Context) error {
 		case <-idle:
 			idle = nil
 		case <-ctx.Done():
-			return fmt.Errorf("an attempt does not end when its context does: %w", ctx.Err())
+			return fmt.Errorf("%w: the strategy does not end when its context does: %w", errUngated, ctx.Err())
 		case <-w.reports:
 		case <-time.After(soon):
 			for _, s := range w.sessions {

@@ -87,7 +87,7 @@ func (e *engine) connect(ctx context.Context) (err error) {
 	}
 	e.notices = !e.o.Poll
 	for range e.o.Sessions + len(e.o.Others) {
-		b := &backend{open: e.openSession, gone: e.waitGone}
+		b := &backend{open: e.openSession, gone: e.waitGone, prepared: map[string]string{}}
 		if err := b.reconnect(ctx); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package explore_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -75,6 +76,42 @@ func TestWhatAStatementTouchesUnseen(t *testing.T) {
 		writeX, writeY = `/* write-x */ INSERT INTO x (k) VALUES ($1) RETURNING 1`, `/* write-y */ INSERT INTO y (k) VALUES ($1) RETURNING 1`
 		writeZ         = `/* write-z */ INSERT INTO z (k) VALUES ($1) RETURNING 1`
 	)
+	// prepared runs statements, each of which gives a number, by their names in a transaction.
+	prepared := func(name string, sql ...string) scenarios.Handler {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+			if err != nil {
+				return scenarios.Response{}, err
+			}
+			defer func() { _ = tx.Rollback(ctx) }()
+			var got []int
+			for i, q := range sql {
+				called := name + strings.Repeat(" ", i) // the verb alone is what a text can be taken for
+				if _, err := tx.Prepare(ctx, called, q); err != nil {
+					return scenarios.Response{}, err
+				}
+				got = append(got, one(tx, ctx, called, req.OrderID))
+			}
+			if err := tx.Commit(ctx); err != nil {
+				return scenarios.Response{}, err
+			}
+			return says("%v", got)
+		}
+	}
+	copies := func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+		if err != nil {
+			return scenarios.Response{}, err
+		}
+		defer func() { _ = tx.Rollback(ctx) }()
+		if _, err := tx.CopyFrom(ctx, pgx.Identifier{"u"}, []string{"k"}, pgx.CopyFromRows([][]any{{req.OrderID}})); err != nil {
+			return says("refused")
+		}
+		if err := tx.Commit(ctx); err != nil {
+			return scenarios.Response{}, err
+		}
+		return says("copied")
+	}
 	rr, ser := pgx.RepeatableRead, pgx.Serializable
 	for _, c := range []struct {
 		name, ddl string
@@ -118,6 +155,11 @@ func TestWhatAStatementTouchesUnseen(t *testing.T) {
 		{"SET, which makes the next transactions others", three, []scenarios.Handler{
 			inTx("", `/* level */ SET default_transaction_isolation = 'repeatable read'`, readX, readY), writes(writeX, writeY),
 		}, 3},
+		{"a COPY that waits", `CREATE TABLE u (k bigint PRIMARY KEY);`, []scenarios.Handler{copies, copies}, 2},
+		{"a statement by its name, which is a verb", three, []scenarios.Handler{
+			prepared("select", readX), prepared("insert", writeX),
+		}, 2},
+		{"two of them", three, []scenarios.Handler{prepared("select", readX, writeX), prepared("select", readX, writeX)}, 3},
 		{"three SERIALIZABLE transactions, of which two share no table", three, []scenarios.Handler{
 			inTx(ser, "", readX, writeZ), inTx(ser, "", writeX, readY), inTx(ser, "", writeY),
 		}, 6},

@@ -82,7 +82,7 @@ type attempt struct {
 	// dropped: its world ended before it did.
 	dropped atomic.Bool
 	astray  atomic.Bool // the acquirer was told to charge another tenant; between two steps only
-	named   []string    // limits in time that its statements have set until the end of a transaction; a call's own
+	named   []string    // limits in time that its statements have set for a transaction, which count to the attempt's end; a call's own
 	batch   *batch      // that it is in, until that has arrived
 	// committing: its COMMIT is under way and will be held when decided.
 	committing atomic.Bool
@@ -96,7 +96,11 @@ func (a *attempt) enter() error {
 	if !a.busy.CompareAndSwap(false, true) {
 		return a.refuse("calls its database or its acquirer from two goroutines at once")
 	}
-	return a.lives() // again: run looks for who is busy when it has said that the attempt is over
+	if err := a.lives(); err != nil { // asked again: run looks for who is busy when it has said that the attempt is over
+		a.leave()
+		return err
+	}
+	return nil
 }
 
 // leave ends a call that was no step.
@@ -163,9 +167,10 @@ func (a *attempt) run(ctx context.Context, h scenarios.Handler, req scenarios.Re
 	defer func() {
 		if p := recover(); p != nil {
 			e.panicked = p
+			a.leave() // it may have come out of a call
 		}
 		w := a.s.w
-		if a.over.Store(true); a.busy.Load() && !a.dead.Load() && e.panicked == nil {
+		if a.over.Store(true); a.busy.Load() && !a.dead.Load() {
 			_ = a.late()
 		}
 		select {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"idemlab/internal/explore"
 	"idemlab/scenarios"
 )
 
@@ -46,6 +47,28 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 			return scenarios.Response{}, nil
 		}))
 	})
+	t.Run("a goroutine that dies without its handler", func(t *testing.T) {
+		o := options(strategy("aside", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			if r, found, err := look(db.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+				return r, err
+			}
+			done := make(chan error, 1)
+			go func() {
+				_, err := acq.Capture(ctx, scenarios.Charge(req))
+				done <- err
+			}()
+			select {
+			case <-done:
+				return insert(ctx, db, req)
+			case <-ctx.Done():
+				return scenarios.Response{}, ctx.Err()
+			}
+		})).Patient(200 * time.Millisecond)
+		o.Sessions, o.Crashes = 1, 1
+		if r := run(t, o); r.Complete || !strings.Contains(r.Inconclusive, "a goroutine of its own") {
+			t.Errorf("%s, inconclusive %q", r.Coverage(), r.Inconclusive)
+		}
+	})
 	t.Run("chance", func(t *testing.T) {
 		var n atomic.Int64
 		s, inner := scenarios.InsertFirst, scenarios.InsertFirst.New
@@ -72,7 +95,7 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 		}))
 	})
 	t.Run("a wait that ends by itself", func(t *testing.T) {
-		inconclusive(t, "a timeout?", strategy("timeout", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		inconclusive(t, "waits outside PostgreSQL", strategy("timeout", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 			return inTx(ctx, db, "", 1, func(tx pgx.Tx) (scenarios.Response, error) {
 				if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '30ms'`); err != nil {
 					return scenarios.Response{}, err
@@ -100,6 +123,47 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 			}
 		}})
 	})
+}
+
+// What cannot be in a transaction block is not the strategy's fault: without one it is explored.
+func TestWhatCannotBeSplit(t *testing.T) {
+	s := strategy("procedure", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		if _, err := db.Exec(ctx, `/* claim */ CALL claim($1)`, req.OrderID); err != nil {
+			return scenarios.Response{}, err
+		}
+		return captureAndInsert(ctx, db, acq, req)
+	})
+	const ddl = `CREATE PROCEDURE claim(k bigint) LANGUAGE plpgsql AS $$ BEGIN INSERT INTO pedido (id) VALUES (-k); COMMIT; END $$;`
+	for noSplit, inconclusive := range map[bool]string{false: "cannot be in a transaction block", true: ""} {
+		o := options(s)
+		o.Sessions, o.AttemptsPerSession, o.NoSplit = 1, 1, noSplit
+		r, err := explore.Run(t.Context(), placeWith(t, s, ddl), o)
+		if err != nil || (r.Inconclusive == "") != (inconclusive == "") || !strings.Contains(r.Inconclusive, inconclusive) || len(r.Violations) > 0 {
+			t.Errorf("no split %v: inconclusive %q, %v, %v", noSplit, r.Inconclusive, r.Violations, err)
+		}
+	}
+}
+
+// A transaction that text has ended is committed again for nothing; one that a COMMIT as text cannot end is none.
+func TestACommitThatTextHasMade(t *testing.T) {
+	o := options(strategy("twice", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		tx, err := db.BeginTx(ctx, pgx.TxOptions{})
+		if err != nil {
+			return scenarios.Response{}, err
+		}
+		r, err := captureAndInsert(ctx, tx, acq, req)
+		if err != nil {
+			return r, err
+		}
+		if _, err := tx.Exec(ctx, `COMMIT`); err != nil {
+			return r, err
+		}
+		return r, tx.Commit(ctx)
+	}))
+	o.Sessions = 1
+	if got := found(t, run(t, o)); len(got) > 0 {
+		t.Errorf("found %v", got)
+	}
 }
 
 func TestALockThatIsNeverGivenBackIsNotHeld(t *testing.T) {

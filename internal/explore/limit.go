@@ -52,18 +52,35 @@ func (w *world) waited(s *session) {
 		able = append(timelimit.Holder(), ownDeadline)
 	}
 	w.limited(s, s.at, able)
-	if s.blocked.outside == "" {
-		for _, b := range s.blocked.by {
-			w.limited(s, w.sessions[b].at, timelimit.Holder())
-		}
+	for _, b := range s.blocked.by { // also whoever has the mutex: with its session its process gives that back
+		w.limited(s, w.sessions[b].at, timelimit.Holder())
+	}
+}
+
+// asks notes that s asks the acquirer, who may take longer than a transaction may stand idle, or a session that has an advisory lock.
+func (w *world) asks(s *session) {
+	switch {
+	case s.at.kind != opCapture && s.at.kind != opFind:
+	case s.txn != nil:
+		w.limited(s, s.at, timelimit.Holder())
+	case w.e.advisory.Load():
+		w.limited(s, s.at, []string{"idle_session_timeout"})
 	}
 }
 
 // cutShort notes a step that a limit has ended, though nobody saw it wait.
 func (w *world) cutShort(s *session, d *done) {
-	for _, word := range []string{"ERROR 55P03", "ERROR 57014", "ERROR 25P03", "ERROR 25P04", "ERROR 57P05", context.DeadlineExceeded.Error()} {
+	for word, able := range map[string][]string{
+		"ERROR 55P03": {"lock_timeout"}, // NOWAIT's, too
+		"ERROR 57014": {"statement_timeout", ownDeadline},
+		"ERROR 25P03": {"idle_in_transaction_session_timeout"},
+		"ERROR 25P04": {"transaction_timeout"},
+		"ERROR 57P05": {"idle_session_timeout"},
+
+		context.DeadlineExceeded.Error(): {ownDeadline},
+	} {
 		if strings.Contains(d.result, word) {
-			w.limited(s, s.at, append(timelimit.All(), ownDeadline))
+			w.limited(s, s.at, able)
 		}
 	}
 }
@@ -78,13 +95,20 @@ func (w *world) limited(s *session, at op, able []string) {
 }
 
 // readLimits asks which limits hold from the start: those of the server, the role or the connection string, and those that functions set.
+// What functions, views and policies say of the time is said in no statement either.
 func (e *engine) readLimits(ctx context.Context) error {
 	rows, err := e.backends[0].conn.Query(ctx, `
 		SELECT name FROM pg_settings WHERE name = ANY ($1) AND setting <> '0'
 		 UNION ALL
 		SELECT concat_ws(' ', prosrc, array_to_string(proconfig, ' '))
 		  FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
-		 WHERE nspname = ANY (current_schemas(false))`, timelimit.All())
+		 WHERE nspname = ANY (current_schemas(false))
+		 UNION ALL
+		SELECT pg_get_viewdef(c.oid)
+		  FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+		 WHERE relkind IN ('v', 'm') AND nspname = ANY (current_schemas(false))
+		 UNION ALL
+		SELECT concat_ws(' ', qual, with_check) FROM pg_policies WHERE schemaname = ANY (current_schemas(false))`, timelimit.All())
 	if err != nil {
 		return fmt.Errorf("explore: ask for limits in time: %w", err)
 	}
@@ -95,6 +119,9 @@ func (e *engine) readLimits(ctx context.Context) error {
 			return fmt.Errorf("explore: ask for limits in time: %w", err)
 		}
 		e.limits = append(e.limits, timelimit.Named(text, timelimit.All())...)
+		if readsClock(text) {
+			e.clock.Store(true)
+		}
 	}
 	return rows.Err()
 }

@@ -76,6 +76,7 @@ func (w *world) recheck(ctx context.Context) error {
 		case still[s.id]:
 			w.stillWaits(s, blockers[s.id])
 			s.blocked.by = blockers[s.id]
+			w.waited(s) // for somebody else, or for one that has set a limit since
 		case len(blockers[s.id]) == 0:
 			free = append(free, s)
 		default:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -98,11 +99,13 @@ func (x *exploration) settleError(ctx context.Context, err error) error {
 		x.result.Cut, x.result.Inconclusive = "diverged", err.Error()
 		return nil
 	case errors.Is(err, errLate), errors.Is(err, errKept):
-		x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
+		if x.result.Inconclusive == "" { // else that is where to look first
+			x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
+		}
 		clear(x.best)
 		return nil
 	case unordered(err):
-		x.result.Cut, x.result.Inconclusive = "ungated", err.Error()
+		x.result.Cut, x.result.Inconclusive = "ungated", strings.ReplaceAll(err.Error(), "\n", "; ") // two, where clearing up failed as well
 		return nil
 	case errors.Is(err, errOracle):
 		x.result.Cut, x.result.Inconclusive, x.result.OracleDiffers = "void", err.Error(), err.Error()

@@ -186,10 +186,12 @@ type backend struct {
 	// noticed: PostgreSQL has said that the statement under way waits. It says so after the check for deadlocks, so that from then
 	// on the wait ends only when somebody gives something back, and the backend sleeps and holds nothing that others need.
 	noticed atomic.Bool
-	limits  []string                                    // in time, that strategies have set on it; a call's own
-	gone    func(ctx context.Context, pid uint32) error // waits until a process is no more
-	sent    sent
-	stale   bool // settings were changed that the next user of the connection is not to find
+	limits  []string // in time, that strategies have set on it; a call's own
+	// prepared are the statements that can be run by a name, which says nothing of what they do.
+	prepared map[string]string
+	gone     func(ctx context.Context, pid uint32) error // waits until a process is no more
+	sent     sent
+	stale    bool // settings were changed that the next user of the connection is not to find
 }
 
 func (b *backend) reconnect(ctx context.Context) error {
@@ -197,7 +199,8 @@ func (b *backend) reconnect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.conn, b.pid, b.stale = conn, conn.PgConn().PID(), false
+	b.conn, b.pid, b.stale, b.limits = conn, conn.PgConn().PID(), false, nil
+	clear(b.prepared)
 	return nil
 }
 

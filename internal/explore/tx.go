@@ -119,6 +119,7 @@ func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string
 	if a.s.txn != nil {
 		a.s.txn.everything, a.s.txn.wrote = true, true
 	}
+	a.begin(foot)
 	n, err := t.inner.CopyFrom(ctx, into, columns, from)
 	a.note(o, inWords(err), foot)
 	return n, err
@@ -143,7 +144,7 @@ func (t *tx) Prepare(ctx context.Context, name, sql string) (*pgconn.StatementDe
 	if err := t.a.lives(); err != nil {
 		return nil, err
 	}
-	t.a.sets(sql) // who executes it names it by another name
+	t.a.s.prepared[name] = sql
 	return t.inner.Prepare(ctx, name, sql)
 }
 

@@ -126,6 +126,7 @@ func (w *world) grant(ctx context.Context, s *session, k schedule.Kind) error {
 	if s.at.settled {
 		return w.appear(ctx, s)
 	}
+	w.asks(s)
 	switch s.at.kind {
 	case opLock:
 		if !w.takes(s) {
@@ -193,7 +194,7 @@ func (w *world) stop(ctx context.Context, s *session) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	r, err := w.await(ctx)
+	r, err := w.dying(ctx)
 	if err != nil {
 		return err
 	}
@@ -204,10 +205,17 @@ func (w *world) stop(ctx context.Context, s *session) error {
 	return nil
 }
 
-func (w *world) await(ctx context.Context) (report, error) {
+// dying waits for the report of an attempt that is to die. Where another goroutine than its handler's stood at the step, it is that
+// one which ends, and nothing that ends the handler.
+func (w *world) dying(ctx context.Context) (report, error) {
+	limit := time.NewTimer(w.e.o.patience)
+	defer limit.Stop()
 	select {
 	case r := <-w.reports:
 		return r, nil
+	case <-limit.C:
+		w.cancel() // it may look at its context
+		return report{}, fmt.Errorf("%w: the strategy makes a call in a goroutine of its own, and does not end when that dies", errUngated)
 	case <-ctx.Done():
 		return report{}, ctx.Err()
 	}
