@@ -38,22 +38,32 @@ func fit(ctx context.Context, schema *server.Schema, s scenarios.Strategy) (note
 	if err := tablesAreThere(ctx, conn, s.Scenario().Tables); err != nil {
 		return "", err
 	}
-	if s.Scenario().Unique == "" {
+	const other = "%w: those of schema %s have %s, which %s: they were made for another strategy, so name that one, or leave --tables out"
+	for _, name := range s.Without {
+		k, unique, err := lookFor(ctx, conn, name)
+		if err != nil {
+			return "", err
+		}
+		if unique {
+			return "", fmt.Errorf(other, ErrOtherTables, schema.Name(), k.inWords(), s.Name+" does without")
+		}
+	}
+	for _, name := range s.Needs {
+		k, unique, err := lookFor(ctx, conn, name)
+		if err != nil {
+			return "", err
+		}
+		if !unique {
+			return "", fmt.Errorf(other, ErrOtherTables, schema.Name(), "no "+k.inWords(), s.Name+" needs")
+		}
+	}
+	if len(s.Without)+len(s.Needs) > 0 || s.Scenario().Unique == "" {
 		return "", nil
 	}
-	unique, err := keyNamed(s.Scenario().Unique).isUnique(ctx, conn)
-	if err != nil {
-		return "", fmt.Errorf("look for constraint %s: %w", s.Scenario().Unique, err)
+	k, unique, err := lookFor(ctx, conn, s.Scenario().Unique)
+	if err != nil || unique {
+		return "", err
 	}
-	const other = "%w: those of schema %s have %s, which %s: they were made for another strategy, so name that one, or leave --tables out"
-	switch {
-	case unique && len(s.Without) > 0:
-		return "", fmt.Errorf(other, ErrOtherTables, schema.Name(), "UNIQUE (idempotency_key)", s.Name+" does without")
-	case !unique && len(s.Needs) > 0:
-		return "", fmt.Errorf(other, ErrOtherTables, schema.Name(), "no UNIQUE (idempotency_key)", s.Name+" needs")
-	case !unique && len(s.Without) == 0:
-		// Not to be told from tables that --schema made so on purpose, to see what then becomes of the strategy.
-		return "the tables have no UNIQUE (idempotency_key), without which " + s.Name + " guarantees nothing", nil
-	}
-	return "", nil
+	// Not to be told from tables that --schema made so on purpose, to see what then becomes of the strategy.
+	return "the tables have no " + k.inWords() + ", without which " + s.Name + " guarantees nothing", nil
 }

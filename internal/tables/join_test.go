@@ -2,6 +2,7 @@ package tables
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"idemlab/internal/server/servertest"
@@ -35,6 +36,46 @@ func TestJoinedTablesAreThoseOfTheStrategy(t *testing.T) {
 			}
 			schema, note, err := Join(t.Context(), srv, maker.Name(), c.joined)
 			if (err == nil) != c.fits || !c.fits && !errors.Is(err, ErrOtherTables) || (note != "") != c.noted {
+				t.Errorf("%q, %v", note, err)
+			}
+			if schema == nil {
+				return
+			}
+			if err := schema.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A strategy is asked for the constraints that it names, on the tables that they are on: key-per-tenant has its own, and it is all the same
+// to it what the other table has.
+func TestJoinLooksForTheConstraintsOfTheStrategy(t *testing.T) {
+	srv := servertest.Server(t)
+	const onTenants = "CONSTRAINT uq_cobranca_inquilino_idempotency_key UNIQUE (inquilino, idempotency_key)"
+	noneOnTenants := strings.Replace(articleDDL(t), onTenants, "CHECK (true)", 1)
+	if noneOnTenants == articleDDL(t) {
+		t.Fatal("schema.sql has no such constraint")
+	}
+	for name, c := range map[string]struct {
+		ddl  string
+		made scenarios.Strategy
+		want string // in the refusal
+	}{
+		"its own alone":     {without(t, articleDDL(t)), scenarios.KeyPerTenant, ""},
+		"the other's alone": {noneOnTenants, scenarios.KeyForAllTenants, "no UNIQUE (inquilino, idempotency_key) on cobranca_inquilino, which key-per-tenant needs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			maker, err := Create(t.Context(), srv, c.ddl, c.made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer maker.Drop(t.Context())
+			if err := maker.Share(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			schema, note, err := Join(t.Context(), srv, maker.Name(), scenarios.KeyPerTenant)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || note != "" {
 				t.Errorf("%q, %v", note, err)
 			}
 			if schema == nil {

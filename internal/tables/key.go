@@ -29,6 +29,8 @@ func (k key) list() string { return "(" + strings.Join(k.columns, ", ") + ")" }
 
 func (k key) unique() string { return "UNIQUE " + k.list() }
 
+func (k key) inWords() string { return k.unique() + " on " + k.table }
+
 // sorted is for comparing: an index is on its columns in any order.
 func (k key) sorted() []string { return slices.Sorted(slices.Values(k.columns)) }
 
@@ -49,6 +51,15 @@ func (k key) isUnique(ctx context.Context, conn *pgx.Conn) (bool, error) {
 			   AND i.indpred IS NULL AND i.indexprs IS NULL
 			   AND `+onKey+`)`, k.table, k.sorted()).Scan(&found)
 	return found, err
+}
+
+// lookFor says what the constraint of that name is on, and whether there is one on it.
+func lookFor(ctx context.Context, conn *pgx.Conn, constraint string) (k key, unique bool, err error) {
+	k = keyNamed(constraint)
+	if unique, err = k.isUnique(ctx, conn); err != nil {
+		err = fmt.Errorf("look for constraint %s: %w", constraint, err)
+	}
+	return k, unique, err
 }
 
 // doWithout drops the constraint, under whatever name the schema gives it, and leaves a plain index in its place, so that only

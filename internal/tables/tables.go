@@ -60,15 +60,14 @@ func prepare(ctx context.Context, cfg *pgx.ConnConfig, s scenarios.Strategy) err
 		}
 	}
 	for _, name := range s.Needs {
-		k := keyNamed(name)
-		unique, err := k.isUnique(ctx, conn)
+		k, unique, err := lookFor(ctx, conn, name)
 		if err != nil {
-			return fmt.Errorf("look for constraint %s: %w", name, err)
+			return err
 		}
 		if !unique {
-			return fmt.Errorf("%w: %s needs %s, %s on %s, and the schema has none; "+
+			return fmt.Errorf("%w: %s needs %s, %s, and the schema has none; "+
 				"without it PostgreSQL refuses its ON CONFLICT (SQLSTATE 42P10). Add\n"+
-				"  CONSTRAINT %s %s\nto the table, or leave --schema out", ErrMissingConstraint, s.Name, name, k.unique(), k.table, name, k.unique())
+				"  CONSTRAINT %s %s\nto the table, or leave --schema out", ErrMissingConstraint, s.Name, name, k.inWords(), name, k.unique())
 		}
 	}
 	return nil
