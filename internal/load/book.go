@@ -61,17 +61,17 @@ type span struct{ from, to time.Time }
 
 // totals are over all attempts, warm-up included.
 type totals struct {
-	attempts, dropped, repeats, givenUp, stopped int
-	intents, repeated, overlapped                int // settled; tried more than once; tried by two at once
-	answers, sqlstates                           map[string]int
-	ledger                                       acquirer.Count
-	charged, doubleCharged, duplicates           int
-	owedCents                                    int64
-	lost                                         string
-	rows, duplicateRows                          int
-	turned                                       int // intents in which an attempt was told to try again, and nobody did
-	cut                                          int // intents in which an attempt had no end of its own
-	rowsRead                                     bool
+	attempts, repeats, givenUp, stopped int
+	intents, repeated, overlapped       int // settled; tried more than once; tried by two at once
+	answers, sqlstates                  map[string]int
+	ledger                              acquirer.Count
+	charged, doubleCharged, duplicates  int
+	owedCents                           int64
+	lost                                string
+	rows, duplicateRows                 int
+	turned                              int // intents in which an attempt was told to try again, and nobody did
+	cut                                 int // intents in which an attempt had no end of its own
+	rowsRead                            bool
 }
 
 // stretch is how many attempts are settled together.
@@ -96,11 +96,9 @@ func newBook(o Options, acq *acquirer.Acquirer) *book {
 func (b *book) enter(instance int, facts []fact) {
 	for _, f := range facts {
 		b.held[instance][f.Seq] = true
-		if f.Dropped {
-			b.totals.dropped++
-			continue
+		if !f.Dropped {
+			b.attempt(b.plan.errand(f.Seq*b.instances+uint64(instance)), f)
 		}
-		b.attempt(b.plan.errand(f.Seq*b.instances+uint64(instance)), f)
 	}
 	for b.held[instance][b.low[instance]] {
 		delete(b.held[instance], b.low[instance])
