@@ -132,9 +132,14 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// TestHouseRules holds what reviewers would otherwise have to look for: one exit, no init.
+// TestHouseRules holds what reviewers would otherwise have to look for: one exit, no init, no quotes that gofmt made of code.
 func TestHouseRules(t *testing.T) {
 	for path, file := range parseAll(t) {
+		for _, c := range file.Comments {
+			if strings.ContainsAny(c.Text(), "“”") {
+				t.Errorf("%s: a typographic quote, which gofmt makes of two single ones: %s", path, c.Text())
+			}
+		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
@@ -165,7 +170,7 @@ func parseAll(t *testing.T) map[string]*ast.File {
 		if d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func untilSignalled(signals []os.Signal) (context.Context, func()) {
 	return ctx, cancel
 }
 
-// endings are the signals that end a run. A SIGINT that was ignored from the start, as by trap ” INT or for what a script starts in its
+// endings are the signals that end a run. A SIGINT that was ignored from the start, as by trap "" INT or for what a script starts in its
 // background, is not among them: the Ctrl-C is meant for others then, and Notify would have it end this, too. SIGTERM always is, since to
 // notify of no signals is to notify of all.
 func endings() []os.Signal {
