@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"idemlab/internal/instance"
+	"idemlab/results"
 )
 
 func TestInFlightCountsFromTheFirstStatement(t *testing.T) {
@@ -29,5 +30,28 @@ func TestInFlightCountsFromTheFirstStatement(t *testing.T) {
 	}
 	if s := skew([]instance.Record{rec(3, 0, 0), rec(1, 0, 0), rec(2, 0, 0)}); s != 2*time.Millisecond {
 		t.Errorf("skew %v", s)
+	}
+}
+
+// Attempts have met where they did in half of the intents, and not where there was nothing to meet at.
+func TestMet(t *testing.T) {
+	raced := func(overlapped, intents int) results.Run {
+		return results.Run{Counts: &results.Counts{Intents: intents}, Overlap: &results.Overlap{IntentsOverlapped: overlapped}}
+	}
+	for name, c := range map[string]struct {
+		run  results.Run
+		want bool
+	}{
+		"in all of them":    {raced(5, 5), true},
+		"in half of them":   {raced(2, 4), true},
+		"in fewer":          {raced(2, 5), false},
+		"in none":           {raced(0, 5), false},
+		"no intent":         {raced(0, 0), false},
+		"nothing counted":   {results.Run{Overlap: &results.Overlap{}}, false},
+		"nothing looked at": {results.Run{Counts: &results.Counts{Intents: 1}}, false},
+	} {
+		if got := Met(c.run); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -47,7 +47,7 @@ func markRounds(run *results.Run, ev *evidence) {
 // Met says whether in half of the intents and more two attempts were in flight at once. Fewer is as good as no race: the rest would be
 // an anecdote. A run that counted nothing has not met.
 func Met(run results.Run) bool {
-	return run.Counts != nil && run.Overlap != nil && 2*run.Overlap.IntentsOverlapped >= run.Counts.Intents
+	return run.Counts != nil && run.Counts.Intents > 0 && run.Overlap != nil && 2*run.Overlap.IntentsOverlapped >= run.Counts.Intents
 }
 
 // doubt says why finding nothing would prove nothing.
