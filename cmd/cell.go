@@ -48,6 +48,7 @@ func (f *verifyFlags) cells(a *app) ([]cell, error) {
 	if err != nil {
 		return nil, err
 	}
+	controls := race.NewControls() // one at each level does for every strategy of a scenario
 	var cells []cell
 	for _, name := range names {
 		level, err := isolationOf(name)
@@ -55,7 +56,7 @@ func (f *verifyFlags) cells(a *app) ([]cell, error) {
 			return nil, err
 		}
 		for _, s := range com.strategies {
-			cells = append(cells, f.row(com, s, level, child)...)
+			cells = append(cells, f.row(com, s, level, child, controls)...)
 		}
 	}
 	return cells, nil
@@ -74,7 +75,7 @@ func scenariosOf(cells []cell) []scenarios.Scenario {
 }
 
 // row is a strategy's cells at one level.
-func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string) []cell {
+func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string, controls *race.Controls) []cell {
 	exploration := func(h scenarios.Hazard, more, crashes, lost int) cell {
 		sessions := max(explore.Clients(s.Scenario(), crashes+lost), 2+more)
 		o := explore.Defaults(s)
@@ -89,7 +90,7 @@ func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel
 		return cell{strategy: s, hazard: h, race: &race.Options{
 			Scenario: s.Scenario(), Strategy: s, Attempts: attempts, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
 			Isolation: level, Acquirer: acquirer.Options{Latency: acquirer.Fixed(5 * time.Millisecond), Seed: com.seed},
-			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child,
+			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child, Controls: controls,
 		}}
 	}
 	cells := []cell{exploration(scenarios.Race, 0, 0, 0), racing(scenarios.Race, 1), exploration(scenarios.Crash, 0, 1, 0)}
@@ -113,7 +114,7 @@ func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shar
 		}
 	}
 	if c.race != nil {
-		return c.meet(ctx, srv)
+		return meet(ctx, until, func() (results.Run, error) { return race.Run(ctx, srv, *c.race) })
 	}
 	e := *c.explore
 	e.Options.Budget, e.Shared = left, shared
@@ -126,10 +127,12 @@ func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shar
 // races is how often a cell is raced whose attempts do not meet: on a busy machine that is chance, and says nothing of the strategy.
 const races = 3
 
-func (c cell) meet(ctx context.Context, srv *server.Server) (run results.Run, err error) {
+// meet races until attempts have met, the time is up, or to go on would say no more.
+func meet(ctx context.Context, until time.Time, once func() (results.Run, error)) (run results.Run, err error) {
 	for range races {
-		run, err = race.Run(ctx, srv, *c.race)
-		if err != nil || ctx.Err() != nil || race.Met(run) || run.Verdict != results.Inconclusive {
+		run, err = once()
+		late := !until.IsZero() && !time.Now().Before(until)
+		if err != nil || ctx.Err() != nil || late || race.Met(run) || run.Verdict != results.Inconclusive {
 			break
 		}
 	}
