@@ -73,9 +73,10 @@ func (a *app) specRun(ctx context.Context, f exploreFlags, text string, s spec.S
 			return run, err
 		}
 	}
+	limited := ctx
 	if f.budget > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.budget)
+		limited, cancel = context.WithTimeout(ctx, f.budget)
 		defer cancel()
 	}
 	name := strings.TrimSuffix(filepath.Base(f.spec), filepath.Ext(f.spec))
@@ -84,20 +85,24 @@ func (a *app) specRun(ctx context.Context, f exploreFlags, text string, s spec.S
 		o.Output, o.Impossible = a.stdout, spec.Cancel
 	}
 	started := time.Now()
-	r, err := spec.Run(ctx, schema.Config(), s, o)
+	r, err := spec.Run(limited, schema.Config(), s, o)
 	for _, w := range r.Warnings {
 		a.say("%s", w)
 	}
 	run = specDocument(srv, name, s, r, f)
 	run.StartedAt, run.DurationMS = started.UTC(), results.MS(time.Since(started))
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		run.Verdict, run.Reason, err = results.Inconclusive, "the budget was used up", nil
-		run.ExitCode = check.ExitInconclusive
+	return specEnded(ctx, limited, run, err)
+}
+
+// specEnded is check.Ended where the time may have been limited: that it is up is no error, and no violation that was seen before is undone.
+func specEnded(ctx, limited context.Context, run results.Run, err error) (results.Run, error) {
+	if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		err = nil
+		if run.Verdict != results.Violated {
+			run.Verdict, run.Reason, run.ExitCode = results.Inconclusive, "the budget was used up", check.ExitInconclusive
+		}
 	}
-	if err != nil {
-		run.Status = results.Errored
-	}
-	return run, err
+	return check.Ended(ctx, run, err)
 }
 
 // specDocument is a spec's run in the document: an exploration whose orders somebody else chose.
@@ -124,8 +129,12 @@ func specDocument(srv *server.Server, name string, s spec.Spec, r spec.Result, f
 		Tool:      results.Tool{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Anomalies: []results.Anomaly{}, Explore: &e,
 	}
+	doubt := r.Reason
+	if r.Verdict == results.Held { // it says within what
+		doubt = ""
+	}
 	expect := check.Expectation(f.common.expect)
-	run.Verdict, run.Expected, run.ExitCode = check.Plain(expect, e.Violating > 0, r.Reason)
+	run.Verdict, run.Expected, run.ExitCode = check.Plain(expect, e.Violating > 0, doubt)
 	run.Reason = r.Reason
 	if len(s.Invariants) == 0 && f.format == "isolationtester" {
 		run.ExitCode = exitHeld // nothing was to be judged: the output is what was asked for
