@@ -161,7 +161,7 @@ func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int
 	run.Explore.Likely = l
 	if judgesCharges {
 		l.DoubleCharged = &raced.Counts.IntentsDoubleCharged
-		if givenUp := raced.Latency == nil || raced.Latency.MaxMS != nil && *raced.Latency.MaxMS >= results.MS(patience); !givenUp && scenario.Alike() {
+		if *raced.Counts.AttemptsGivenUp == 0 && scenario.Alike() {
 			c.Contradicted(run, *l.DoubleCharged, l.Intents)
 		}
 		return nil

@@ -171,9 +171,10 @@ func (c Control) Caught() bool { return c.Anomaly != "" || c.ForcedCharge != nil
 // Counts are what was asked, and what came of it.
 type Counts struct {
 	Intents         int  `json:"intents"`
-	IntentsCharged  *int `json:"intents_charged,omitempty"` // whose capture was approved, once or more
-	Attempts        int  `json:"attempts"`                  // without the follow-ups
-	*AcquirerCounts      // absent, as the count above, in scenarios without an acquirer
+	IntentsCharged  *int `json:"intents_charged,omitempty"`   // whose capture was approved, once or more
+	Attempts        int  `json:"attempts"`                    // without the follow-ups
+	AttemptsGivenUp *int `json:"attempts_given_up,omitempty"` // of a race: ended because they had lasted too long; absent in older documents
+	*AcquirerCounts      // absent, as the count of those charged, in scenarios without an acquirer
 	// Measures are the scenario's own; names that end in _cents are money.
 	Measures map[string]int64 `json:"measures,omitempty"`
 }

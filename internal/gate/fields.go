@@ -200,6 +200,8 @@ func (k Kind) has(path string) bool {
 		return k.Acquirer
 	case in("followups"):
 		return k.Followups
+	case in("counts.attempts_given_up"):
+		return k.Engine == "race"
 	case in("counts.measures"):
 		return k.Measures
 	case in("control.anomaly", "explore.likely.violated"):

@@ -18,6 +18,8 @@ const mostBlocked = 200
 // fill writes the measured part of the document: counts, answers, waits and anomalies, without a verdict.
 func (ev *evidence) fill(run *results.Run) {
 	counts, rounds := ev.count()
+	givenUp := ev.givenUp()
+	counts.AttemptsGivenUp = &givenUp
 	run.Counts, run.Rounds = &counts, rounds
 	run.Answers, run.SQLStates = ev.answers()
 	if ev.options.Scenario.Followups {

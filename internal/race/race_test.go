@@ -379,8 +379,8 @@ func TestAttemptThatHangsIsGivenUp(t *testing.T) {
 	}))
 	o.AttemptTimeout, o.Expect = 300*time.Millisecond, check.ExpectHeld
 	r := run(t, o)
-	if r.Answers["failed"] != 1 || r.Verdict != results.Violated || !strings.Contains(r.Reason, "error_to_duplicate") {
-		t.Errorf("%s (%s): %v", r.Verdict, r.Reason, r.Answers)
+	if r.Answers["failed"] != 1 || *r.Counts.AttemptsGivenUp != 1 || r.Verdict != results.Violated || !strings.Contains(r.Reason, "error_to_duplicate") {
+		t.Errorf("%s (%s): %v, %d given up", r.Verdict, r.Reason, r.Answers, *r.Counts.AttemptsGivenUp)
 	}
 }
 
