@@ -118,7 +118,7 @@ func (c cell) run(ctx context.Context, srv *server.Server, until time.Time, shar
 	}
 	e := *c.explore
 	e.Options.Budget, e.Shared = left, shared
-	if never, shows := c.strategy.Judged(c.hazard, e.Options.Isolation); len(never) == 0 {
+	if never, shows := c.strategy.Judged(c.hazard, c.isolation()); len(never) == 0 {
 		e.Options.Enough = shows // a bad example is caught when it is caught
 	}
 	return e.Run(ctx, srv)
@@ -150,7 +150,7 @@ func longestFirst(cells []cell) []int {
 		if c.hazard == scenarios.Race {
 			return 0
 		}
-		if never, _ := c.strategy.Judged(c.hazard, c.explore.Options.Isolation); len(never) > 0 {
+		if never, _ := c.strategy.Judged(c.hazard, c.isolation()); len(never) > 0 {
 			return 1
 		}
 		return 2
@@ -163,18 +163,23 @@ func longestFirst(cells []cell) []int {
 	return order
 }
 
+func (c cell) isolation() pgx.TxIsoLevel {
+	if c.explore != nil {
+		return c.explore.Options.Isolation
+	}
+	return c.race.Isolation
+}
+
 // late is the result of a cell that was not begun.
 func (c cell) late(srv *server.Server) results.Run {
-	engine, isolation := "race", pgx.TxIsoLevel("")
+	engine := "race"
 	if c.explore != nil {
-		engine, isolation = "explore", c.explore.Options.Isolation
-	} else {
-		isolation = c.race.Isolation
+		engine = "explore"
 	}
 	info := srv.Info()
 	return results.Run{
 		Engine: engine, Scenario: c.strategy.Scenario().Name, Strategy: c.strategy.Name, Status: results.Complete, StartedAt: time.Now().UTC(),
-		Server:    results.Server{Version: info.Version, Source: info.Source, Isolation: string(isolation), Settings: info.Settings, NotDurable: info.NotDurable},
+		Server:    results.Server{Version: info.Version, Source: info.Source, Isolation: string(c.isolation()), Settings: info.Settings, NotDurable: info.NotDurable},
 		Tool:      results.Tool{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU()},
 		Anomalies: []results.Anomaly{}, Verdict: results.Inconclusive, Reason: "the budget was used up before", Expected: results.Held,
 		ExitCode: exitInconclusive,

@@ -172,27 +172,41 @@ func (a *app) verifyAll(ctx context.Context, f *verifyFlags, cells []cell) (runs
 		}
 	}
 	errs := slices.DeleteFunc(cellErrs, func(err error) bool { return err == nil })
+	shownElsewhere(cells, all)
 	all = slices.DeleteFunc(all, func(r results.Run) bool { return r.Engine == "" }) // never begun
-	shownElsewhere(all)
 	return all, skipped, errors.Join(errs...)
 }
 
 // shownElsewhere forgives an engine that did not show what another one did: a bad example must be caught by some engine, not by
 // each. A race may miss by chance what a search finds for sure; a search makes no other charge of the order, as a race does.
-func shownElsewhere(runs []results.Run) {
+func shownElsewhere(cells []cell, runs []results.Run) {
 	key := func(r results.Run) string { return r.Strategy + r.Hazard + r.Server.Isolation }
 	shown := map[string]bool{}
 	for _, r := range runs {
-		if r.Expected == results.Violated && r.ExitCode == exitHeld {
+		if r.Expected == results.Violated && r.ExitCode == exitHeld && !gaveUp(r) {
 			shown[key(r)] = true
 		}
 	}
 	for i, r := range runs {
-		if r.Expected == results.Violated && r.ExitCode == exitInconclusive && r.Status == results.Complete && shown[key(r)] && through(r) {
+		if r.Expected != results.Violated || r.ExitCode != exitInconclusive || r.Status != results.Complete || !shown[key(r)] {
+			continue
+		}
+		if never, _ := cells[i].strategy.Judged(cells[i].hazard, cells[i].isolation()); misses(r, never) {
 			runs[i].ExitCode, runs[i].Reason = exitHeld, "not shown here; the other engine shows it"
 		}
 	}
 }
 
-// through says whether the run looked at all that it was meant to.
-func through(r results.Run) bool { return r.Explore == nil || r.Explore.Coverage == "exhaustive" }
+// misses says whether all that the run lacks is what it was to show. It looked at everything that it was meant to, and what must never be
+// found is not left open: of that no engine speaks for another.
+func misses(r results.Run, never []scenarios.Anomaly) bool {
+	if e := r.Explore; e != nil && (e.Coverage != "exhaustive" || r.Verdict == results.Inconclusive) {
+		return false
+	}
+	return !gaveUp(r) && !check.LeavesOpen(r, never)
+}
+
+// gaveUp says whether attempts of a race were given up. It is then judged as lost replies, whatever its cell is.
+func gaveUp(r results.Run) bool {
+	return r.Counts != nil && r.Counts.AttemptsGivenUp != nil && *r.Counts.AttemptsGivenUp > 0
+}

@@ -75,12 +75,10 @@ func Judge(expect Expectation, never, shows []scenarios.Anomaly, ev Evidence) Ju
 		j.Verdict = results.Held
 	}
 	j.ExitCode = exitCode(expect, j.Verdict, found, shows)
-	if expect == ExpectClaim && j.ExitCode == ExitHeld && len(never) > 0 && ev.Doubt != "" {
-		// What must be found was; that what must not be found is not there is still open.
+	if expect == ExpectClaim && j.Verdict == results.Violated && j.ExitCode != ExitViolated && len(never) > 0 && ev.Doubt != "" {
+		// All that was found, or some of it, must be; that what must not be found is not there is still open.
 		j.ExitCode = ExitInconclusive
-		if j.Verdict == results.Violated {
-			j.Reason += "; open is whether it shows " + list(never) + ": " + ev.Doubt
-		}
+		j.Reason += "; " + open + list(never) + ": " + ev.Doubt
 	}
 	if missing := without(shows, found); expect == ExpectClaim && len(missing) > 0 {
 		j.Reason = strings.TrimPrefix(j.Reason+"; not shown: "+list(missing), "; ")
@@ -89,6 +87,15 @@ func Judge(expect Expectation, never, shows []scenarios.Anomaly, ev Evidence) Ju
 		j.Reason = strings.TrimPrefix(j.Reason+"; the strategy claims nothing here, so every anomaly counts", "; ")
 	}
 	return j
+}
+
+// open begins what a reason says of claims that the run could not decide, where it found something and has a verdict all the same.
+const open = "open is whether it shows "
+
+// LeavesOpen says whether a run, judged by what the strategy claims, leaves open that what must never be found is not there, whatever else
+// it found.
+func LeavesOpen(run results.Run, never []scenarios.Anomaly) bool {
+	return len(never) > 0 && run.Verdict == results.Inconclusive || strings.Contains(run.Reason, open)
 }
 
 func exitCode(expect Expectation, v results.Verdict, found, shows []scenarios.Anomaly) int {

@@ -51,3 +51,32 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+// Doubt leaves open what must never be found, however much else was; what was found is not open.
+func TestLeavesOpen(t *testing.T) {
+	const double, failed, orphan = scenarios.DoubleCharge, scenarios.ErrorToDuplicate, scenarios.Orphan
+	type list = []scenarios.Anomaly
+	for name, c := range map[string]struct {
+		never, shows, found list
+		doubt               string
+		want                bool
+	}{
+		"safe, nothing found":               {list{double}, nil, nil, "", false},
+		"safe, in doubt":                    {list{double}, nil, nil, "no overlap", true},
+		"safe, caught in spite of doubt":    {list{double}, nil, list{double}, "no overlap", false},
+		"unsafe, in doubt":                  {nil, list{double}, nil, "no overlap", false},
+		"mixed, nothing found":              {list{double}, list{failed, orphan}, nil, "", false},
+		"mixed, some of it found":           {list{double}, list{failed, orphan}, list{failed}, "", false},
+		"mixed, all of it found":            {list{double}, list{failed, orphan}, list{failed, orphan}, "", false},
+		"mixed, nothing found, in doubt":    {list{double}, list{failed, orphan}, nil, "cut off", true},
+		"mixed, some of it found, in doubt": {list{double}, list{failed, orphan}, list{failed}, "cut off", true},
+		"mixed, all of it found, in doubt":  {list{double}, list{failed, orphan}, list{failed, orphan}, "cut off", true},
+		"mixed, caught in spite of doubt":   {list{double}, list{failed, orphan}, list{failed, double}, "cut off", false},
+	} {
+		j := Judge(ExpectClaim, c.never, c.shows, Evidence{Found: c.found, Doubt: c.doubt})
+		run := results.Run{Verdict: j.Verdict, Expected: j.Expected, Reason: j.Reason, ExitCode: j.ExitCode}
+		if got := LeavesOpen(run, c.never); got != c.want {
+			t.Errorf("%s: %v (%s: %s)", name, got, j.Verdict, j.Reason)
+		}
+	}
+}
