@@ -11,6 +11,7 @@ import (
 
 	"idemlab/internal/acquirer"
 	"idemlab/internal/explore"
+	"idemlab/internal/instance"
 	"idemlab/internal/race"
 	"idemlab/internal/server"
 	"idemlab/results"
@@ -154,6 +155,9 @@ func likely(ctx context.Context, srv *server.Server, c explore.Case, intents int
 		Lease: c.Options.Lease, Isolation: c.Options.Isolation, Acquirer: acquirer.Options{Latency: acquirer.Fixed(time.Millisecond)},
 		AttemptTimeout: patience, Seed: c.Options.Seed, Expect: c.Expect, DDL: c.DDL,
 	})
+	if errors.Is(err, instance.ErrDeaf) {
+		return nil // the search has met it as well, and has said so
+	}
 	if err != nil || raced.Counts == nil {
 		return err
 	}

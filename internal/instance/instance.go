@@ -140,7 +140,10 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 			return fmt.Errorf("warm up: %w", err)
 		}
 		for n := range 2 {
-			_, err := i.call(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
+			err := i.rehearse(ctx, pinned{c.Conn(), &recorder{}}, throwAway.For(req.Key), req)
+			if errors.Is(err, ErrDeaf) {
+				return fmt.Errorf("warm up: %w", err)
+			}
 			if pg := c.Conn().PgConn(); err == nil && (pg.IsBusy() || pg.TxStatus() != 'I') {
 				err = errLeak
 			}
@@ -151,6 +154,36 @@ func (i *Instance) WarmUp(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ErrDeaf says that a strategy neither answers nor ends when its context does, so that nothing that runs it would ever end.
+var ErrDeaf = errors.New("the strategy does not come back, and does not look at its context: it may loop for ever or wait for itself")
+
+const (
+	rehearsal = 20 * time.Second // for one attempt of the warm-up, with nobody in its way
+	hearing   = time.Second      // to notice that the context has ended
+)
+
+// rehearse is call where the strategy has yet to show that it comes back. Where it does not it is left behind: nothing in Go ends it.
+func (i *Instance) rehearse(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) error {
+	ctx, cancel := context.WithTimeout(ctx, rehearsal)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := i.call(ctx, db, acq, req)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(hearing):
+		return ErrDeaf
+	}
 }
 
 // Handle answers one attempt and records it. An error of the handler, or a panic in it, is a result: the client is told Failed.

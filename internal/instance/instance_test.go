@@ -430,3 +430,21 @@ func TestPanicInTheWarmUpIsAnError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A strategy that loops for ever on a repeat ends the warm-up, and with it the run, when nobody would wait any longer.
+func TestAStrategyThatDoesNotComeBackEndsTheWarmUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var called atomic.Int32
+	over := make(chan struct{})
+	defer close(over)
+	inst := open(t, func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+		if called.Add(1) == 2 {
+			cancel()
+			<-over
+		}
+		return ok, nil
+	})
+	if err := inst.WarmUp(ctx); !errors.Is(err, ErrDeaf) {
+		t.Errorf("%v", err)
+	}
+}
