@@ -21,7 +21,7 @@ func theAcquirer(m schedule.Mode) schedule.Footprint {
 }
 
 func (q acquirer) Capture(ctx context.Context, c scenarios.Charge) (scenarios.Receipt, error) {
-	o := op{name: "capture", verb: "capture", kind: opCapture}
+	o := op{name: "capture", verb: "capture", kind: opCapture, limits: q.a.limits(ctx, "")}
 	kind, err := q.a.stand(o)
 	if err != nil {
 		return scenarios.Receipt{}, err
@@ -53,7 +53,7 @@ func captured(r scenarios.Receipt, err error) string {
 }
 
 func (q acquirer) Find(ctx context.Context, key string) (scenarios.Receipt, bool, error) {
-	o := op{name: "find", verb: "find", kind: opFind}
+	o := op{name: "find", verb: "find", kind: opFind, limits: q.a.limits(ctx, "")}
 	if _, err := q.a.stand(o); err != nil {
 		return scenarios.Receipt{}, false, err
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"regexp"
 	"slices"
 	"time"
 )
@@ -16,8 +17,14 @@ const (
 	Lasting = 10 * time.Second
 )
 
+// nowInQuotes is a text that becomes the time when it is cast.
+var nowInQuotes = regexp.MustCompile(`(?i)'\s*(now|today|tomorrow|yesterday)\s*'\s*::|\b(timestamptz|timestamp|zone|date|timetz|time|cast\s*\()\s*'\s*(now|today|tomorrow|yesterday)\s*'`)
+
 // readsClock says that SQL asks for the time. What a column's DEFAULT does is nobody's decision, and does not count.
 func readsClock(sql string) bool {
+	if nowInQuotes.MatchString(sql) {
+		return true
+	}
 	return slices.ContainsFunc(tokenize(sql), func(token string) bool {
 		switch token {
 		case "now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday",

@@ -60,6 +60,7 @@ func TestBoundsSayThatTimeStandsStill(t *testing.T) {
 	}
 	for sql, want := range map[string]bool{
 		`/* t */ SELECT now() - interval '1 hour'`: true, `/* t */ SELECT CURRENT_TIMESTAMP`: true, `/* t */ SELECT clock_timestamp ( )`: true,
+		`/* t */ SELECT 'now'::timestamptz`: true, `/* t */ SELECT timestamptz 'now'`: true, `/* t */ SELECT CAST('today' AS date)`: true,
 		`/* t */ SELECT 'now', criada_em FROM cobranca`: false, `/* t */ SELECT 1 AS current_timestamps`: false,
 	} {
 		o := options(strategy("clock", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {

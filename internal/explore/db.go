@@ -19,19 +19,23 @@ type db struct {
 var _ scenarios.DB = db{}
 
 func (d db) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	r := d.call(ctx, sql, executing(sql, args))
+	r := d.call(ctx, sql, args, executing(sql, args))
 	return r.tag, r.err
 }
 
 func (d db) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return d.call(ctx, sql, querying(sql, args)).asRows()
+	rows, err := d.call(ctx, sql, args, querying(sql, args)).asRows()
+	if d.pinned {
+		return d.a.reads(rows, err)
+	}
+	return rows, err
 }
 
 func (d db) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return row{d.call(ctx, sql, querying(sql, args))}
+	return row{d.call(ctx, sql, args, querying(sql, args))}
 }
 
-func (d db) call(ctx context.Context, sql string, run runner) *result {
+func (d db) call(ctx context.Context, sql string, args []any, run runner) *result {
 	if err := d.a.enter(); err != nil {
 		return failed(err)
 	}
@@ -39,7 +43,16 @@ func (d db) call(ctx context.Context, sql string, run runner) *result {
 		d.a.leave()
 		return failed(d.a.refuse("uses a second connection while it holds a transaction, and the explorer has one for each session"))
 	}
-	return d.a.statement(ctx, sql, run)
+	if d.pinned {
+		if err := d.a.reading(); err != nil {
+			return failed(err)
+		}
+	}
+	if !d.pinned && d.a.s.w.e.statement(sql).sessionLock {
+		d.a.leave()
+		return failed(d.a.refuse("takes or gives back a session's advisory lock through the pool, where the next call may have another connection; db.Session keeps one"))
+	}
+	return d.a.statement(ctx, sql, args, run)
 }
 
 func (d db) Session(ctx context.Context, f func(scenarios.DB) error) error {
@@ -64,32 +77,35 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	if opts.IsoLevel != "" {
 		a.s.txn.iso = opts.IsoLevel
 	}
-	if opts.BeginQuery != "" || opts.CommitQuery != "" {
+	if own := opts.BeginQuery + " " + opts.CommitQuery; own != " " {
 		a.s.txn.everything = true // some text of the strategy's own
+		a.sets(own)
 	}
 	return &tx{a: a, inner: inner}, nil
 }
 
 // statement is one step of a call that was entered: it waits for its turn and runs. A write outside a transaction becomes two.
-func (a *attempt) statement(ctx context.Context, sql string, run runner) *result {
+func (a *attempt) statement(ctx context.Context, sql string, args []any, run runner) *result {
 	s := a.s
 	if text, ok := s.prepared[sql]; ok { // the name of a statement
 		sql = text
 	}
 	info := s.w.e.statement(sql)
-	o := op{name: info.name, verb: info.verb, limits: a.limits(ctx, sql)}
+	said := spelt(sql, args)
+	o := op{name: info.name, verb: info.verb, limits: a.limits(ctx, said), tries: info.tries}
 	if _, err := a.await(o); err != nil {
 		return failed(err)
 	}
 	if info.lasting {
 		s.loose, s.stale = true, true
 	}
-	a.sets(sql)
+	s.stale = s.stale || info.ofSession
+	a.sets(said)
 	if s.conn.PgConn().TxStatus() != 'I' {
 		return a.inside(ctx, o, info, run)
 	}
 	t := s.begin()
-	if info.plain() || info.control || s.w.e.o.NoSplit {
+	if info.plain() || info.control || info.needsBlock || s.w.e.o.NoSplit {
 		foot := t.statement(info)
 		a.begin(foot)
 		r := run(ctx, s.conn)

@@ -3,6 +3,8 @@ package explore_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +38,45 @@ func TestADeathEndsItsProcess(t *testing.T) {
 	}
 	if len(*seeds) != 2 || (*seeds)[0] == (*seeds)[1] {
 		t.Errorf("processes of the seeds %v, want two", *seeds)
+	}
+}
+
+// With a process its session ends: its temporary tables, and the number by which others know whether it lives.
+func TestADeathEndsItsSession(t *testing.T) {
+	for name, f := range map[string]scenarios.Handler{
+		"a temporary table": func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			n := 0
+			err := db.Session(ctx, func(db scenarios.DB) error {
+				if _, err := db.Exec(ctx, `/* make */ CREATE TEMP TABLE IF NOT EXISTS mine (k bigint)`); err != nil {
+					return err
+				}
+				if err := db.QueryRow(ctx, `/* look */ SELECT count(*) FROM mine WHERE k = $1`, req.OrderID).Scan(&n); err != nil {
+					return err
+				}
+				_, err := db.Exec(ctx, `/* put */ INSERT INTO mine VALUES ($1)`, req.OrderID)
+				return err
+			})
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409, Body: fmt.Sprint(n)}, err
+		},
+		"its number": func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			var other, me int
+			_ = db.QueryRow(ctx, `/* look */ SELECT versao FROM pedido WHERE id = $1`, -req.OrderID).Scan(&other) // none at first
+			if err := db.QueryRow(ctx, `/* put */ INSERT INTO pedido (id, versao) VALUES ($1, pg_backend_pid()) ON CONFLICT (id) DO UPDATE SET versao = excluded.versao RETURNING versao`, -req.OrderID).Scan(&me); err != nil {
+				return scenarios.Response{}, err
+			}
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409, Body: fmt.Sprint(other == me)}, nil
+		},
+	} {
+		o := options(strategy("of-a-session", f))
+		o.Sessions, o.Crashes = 1, 1
+		var keys [2]map[string]bool
+		for i := range keys {
+			o.Hard = i == 1
+			keys[i] = run(t, o).Keys()
+		}
+		if !maps.Equal(keys[0], keys[1]) {
+			t.Errorf("%s: a soft death came to %v, a hard one to %v", name, keys[0], keys[1])
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type engine struct {
 	o         Options
 	config    *pgx.ConnConfig
 	control   *pgx.Conn // looks on from outside
+	learned   bool      // catalogue and limits are read
 	backends  []*backend
 	isolation pgx.TxIsoLevel
 	version   string
@@ -74,9 +75,6 @@ func (e *engine) connect(ctx context.Context) (err error) {
 	if e.control, err = pgx.ConnectConfig(ctx, onlooker); err != nil {
 		return fmt.Errorf("explore: connect: %w", err)
 	}
-	if e.catalogue, err = readCatalogue(ctx, e.control); err != nil {
-		return err
-	}
 	// The tables keep the rows of every schedule, and nobody analyses them: left to itself PostgreSQL would read them whole for those of
 	// the last one, and a long search would come to spend its time on that.
 	if _, err = e.control.Exec(ctx, `SET jit = off; SET enable_seqscan = off`); err != nil {
@@ -104,12 +102,21 @@ func (e *engine) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("explore: ask for the isolation level: %w", err)
 	}
-	if err := e.readLimits(ctx); err != nil {
-		return err
-	}
 	rows, err := e.rows(ctx) // of earlier runs on the same tables
 	e.pass(rows)
 	return err
+}
+
+// learn asks what is in the database when everything is: what a strategy's Prepare makes, too, before its first attempt.
+func (e *engine) learn(ctx context.Context) (err error) {
+	if e.learned {
+		return nil
+	}
+	e.learned = true
+	if e.catalogue, err = readCatalogue(ctx, e.control); err != nil {
+		return err
+	}
+	return e.readLimits(ctx)
 }
 
 // calm makes the tables of the run's schema behave the same in each schedule. SERIALIZABLE locks pages: an UPDATE that finds its

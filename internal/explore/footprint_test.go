@@ -172,6 +172,23 @@ func TestWhatAStatementTouchesUnseen(t *testing.T) {
 	}
 }
 
+// What a strategy's own Prepare makes is there when its statements are understood.
+func TestWhatPrepareMakesIsKnown(t *testing.T) {
+	s := strategy("prepares", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		var n int
+		if err := db.QueryRow(ctx, `/* look */ SELECT known($1)`, req.Key).Scan(&n); err != nil || n > 0 {
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, err
+		}
+		return captureAndInsert(ctx, db, acq, req)
+	})
+	s = unconstrained(s)
+	s.Prepare = func(ctx context.Context, db scenarios.DB, _ scenarios.Request) error {
+		_, err := db.Exec(ctx, `CREATE OR REPLACE FUNCTION known(k text) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM cobranca WHERE idempotency_key = k); END'`)
+		return err
+	}
+	crossCheck(t, options(s))
+}
+
 func says(format string, args ...any) (scenarios.Response, error) {
 	return scenarios.Response{Answer: scenarios.InProgress, HTTP: 200, Body: fmt.Sprintf(format, args...)}, nil
 }

@@ -69,6 +69,32 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 			t.Errorf("%s, inconclusive %q", r.Coverage(), r.Inconclusive)
 		}
 	})
+	t.Run("a session's lock through the pool", func(t *testing.T) {
+		inconclusive(t, "through the pool", strategy("pooled-lock", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			if _, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, req.OrderID); err != nil {
+				return scenarios.Response{}, err
+			}
+			defer db.Exec(ctx, `SELECT pg_advisory_unlock($1)`, req.OrderID)
+			if r, found, err := look(db.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+				return r, err
+			}
+			return captureAndInsert(ctx, db, acq, req)
+		}))
+	})
+	t.Run("a lock and a look in one statement", func(t *testing.T) {
+		o := options(strategy("at-once", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			tag, err := db.Exec(ctx, `/* claim */ INSERT INTO cobranca (idempotency_key, pedido_id, valor_centavos, status)
+				SELECT $1::text, 1, 1, 'PROCESSANDO' WHERE pg_try_advisory_xact_lock(hashtext($1::text)) AND NOT EXISTS (SELECT FROM cobranca WHERE idempotency_key = $1::text)`, req.Key)
+			if err != nil || tag.RowsAffected() == 0 {
+				return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, err
+			}
+			_, err = acq.Capture(ctx, scenarios.Charge(req))
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, err
+		}))
+		if r := run(t, o); !strings.Contains(r.Inconclusive, "in one statement") {
+			t.Errorf("%s, inconclusive %q", r.Coverage(), r.Inconclusive)
+		}
+	})
 	t.Run("chance", func(t *testing.T) {
 		var n atomic.Int64
 		s, inner := scenarios.InsertFirst, scenarios.InsertFirst.New
@@ -166,9 +192,64 @@ func TestACommitThatTextHasMade(t *testing.T) {
 	}
 }
 
+// What PostgreSQL refuses outside a transaction, and pgx on a connection whose rows are not read, is refused here.
+func TestWhatIsRefusedInAServiceIsRefusedHere(t *testing.T) {
+	for name, c := range map[string]struct {
+		f    func(ctx context.Context, db scenarios.DB) error
+		want string // of the error; "" for none
+	}{
+		"LOCK TABLE by itself": {func(ctx context.Context, db scenarios.DB) error {
+			_, err := db.Exec(ctx, `LOCK TABLE cobranca`)
+			return err
+		}, "25P01"},
+		"rows that are left open in a transaction": {func(ctx context.Context, db scenarios.DB) error {
+			return pgx.BeginFunc(ctx, beginner{db}, func(tx pgx.Tx) error {
+				rows, err := tx.Query(ctx, lookSQL, "k")
+				if err != nil {
+					return err
+				}
+				defer rows.Close()
+				_, err = tx.Exec(ctx, `SELECT 1`)
+				return err
+			})
+		}, "conn busy"},
+		"rows that are closed": {func(ctx context.Context, db scenarios.DB) error {
+			return pgx.BeginFunc(ctx, beginner{db}, func(tx pgx.Tx) error {
+				rows, err := tx.Query(ctx, lookSQL, "k")
+				if err != nil {
+					return err
+				}
+				rows.Close()
+				_, err = tx.Exec(ctx, `SELECT 1`)
+				return err
+			})
+		}, ""},
+	} {
+		var got error
+		o := options(strategy("refused", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+			got = c.f(ctx, db)
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, nil
+		}))
+		o.Sessions = 1
+		run(t, o)
+		if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, got, c.want)
+		}
+	}
+}
+
+// beginner is a database for pgx.BeginFunc.
+type beginner struct{ scenarios.DB }
+
+func (b beginner) Begin(ctx context.Context) (pgx.Tx, error) { return b.BeginTx(ctx, pgx.TxOptions{}) }
+
 func TestALockThatIsNeverGivenBackIsNotHeld(t *testing.T) {
 	o := options(strategy("leak", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
-		if _, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, req.OrderID); err != nil {
+		err := db.Session(ctx, func(db scenarios.DB) error {
+			_, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, req.OrderID)
+			return err
+		})
+		if err != nil {
 			return scenarios.Response{}, err
 		}
 		return captureAndInsert(ctx, db, acq, req)

@@ -29,6 +29,16 @@ func (a *attempt) limits(ctx context.Context, sql string) []string {
 	return found
 }
 
+// spelt is what a statement says with its arguments: set_config has the setting's name in one.
+func spelt(sql string, args []any) string {
+	for _, arg := range args {
+		if text, ok := arg.(string); ok && strings.Contains(text, "timeout") {
+			sql += " " + text
+		}
+	}
+	return sql
+}
+
 // inForce are those that were set before: by the server, by what its connection has sent, or by the attempt.
 func (a *attempt) inForce() []string { return slices.Concat(a.s.w.e.limits, a.s.limits, a.named) }
 
@@ -57,10 +67,17 @@ func (w *world) waited(s *session) {
 	}
 }
 
-// asks notes that s asks the acquirer, who may take longer than a transaction may stand idle, or a session that has an advisory lock.
+// asks notes, of the step that s is about to make, what may be wrong with taking it for one that takes no time: the acquirer may take longer
+// than a caller's patience, than a transaction may stand idle, or a session that has an advisory lock.
 func (w *world) asks(s *session) {
+	if s.at.tries && w.e.limited == "" {
+		w.e.limited = fmt.Sprintf("step %q of session %c tries for a lock and looks at a table in one statement, whose inside is one step here: what others do in between was not explored, but happens in a race (idemlab race --strategy=%s)",
+			s.at.name, 'A'+rune(s.id), w.e.o.Strategy.Name)
+	}
 	switch {
 	case s.at.kind != opCapture && s.at.kind != opFind:
+	case slices.Contains(s.at.limits, ownDeadline):
+		w.limited(s, s.at, []string{ownDeadline})
 	case s.txn != nil:
 		w.limited(s, s.at, timelimit.Holder())
 	case w.e.advisory.Load():

@@ -65,13 +65,17 @@ func TestALimitInTimeIsNotHeld(t *testing.T) {
 		s    scenarios.Strategy
 		says string // in two sessions; in one it holds, but where an acquirer who takes his time is enough
 	}{
-		"no limit":           {patient(rc, forUpdate, sets(`SET LOCAL application_name = 'x'`)), ""},
-		"deadlocks only":     {patient(rc, forUpdate, sets(`SET LOCAL deadlock_timeout = '2ms'`)), ""},
-		"a row":              {patient(rc, forUpdate, sets(`SET LOCAL lock_timeout = '1min'`)), "lock_timeout"},
-		"an advisory lock":   {patient(rc, advisory, sets(`SET LOCAL lock_timeout = '1min'`)), "lock_timeout"},
-		"a statement":        {patient(rc, forUpdate, sets(`SELECT set_config('statement_timeout', '1min', true)`)), "statement_timeout"},
-		"while it asks":      {patient(rc, forUpdate, sets(`SET LOCAL `+idle+` = '1min'`)), idle},
-		"who is waited for":  {patient(rc, forUpdate, sets(`/* a row */ SELECT set_config('`+idle+`', '1min', true)`)), idle},
+		"no limit":          {patient(rc, forUpdate, sets(`SET LOCAL application_name = 'x'`)), ""},
+		"deadlocks only":    {patient(rc, forUpdate, sets(`SET LOCAL deadlock_timeout = '2ms'`)), ""},
+		"a row":             {patient(rc, forUpdate, sets(`SET LOCAL lock_timeout = '1min'`)), "lock_timeout"},
+		"an advisory lock":  {patient(rc, advisory, sets(`SET LOCAL lock_timeout = '1min'`)), "lock_timeout"},
+		"a statement":       {patient(rc, forUpdate, sets(`SELECT set_config('statement_timeout', '1min', true)`)), "statement_timeout"},
+		"while it asks":     {patient(rc, forUpdate, sets(`SET LOCAL `+idle+` = '1min'`)), idle},
+		"who is waited for": {patient(rc, forUpdate, sets(`/* a row */ SELECT set_config('`+idle+`', '1min', true)`)), idle},
+		"in an argument": {patient(rc, forUpdate, func(ctx context.Context, tx pgx.Tx) (context.Context, context.CancelFunc, error) {
+			_, err := tx.Exec(ctx, `/* limit */ SELECT set_config($1, $2, true)`, "lock_timeout", "1min")
+			return ctx, func() {}, err
+		}), "lock_timeout"},
 		"a deadline":         {patient(rc, forUpdate, waitsFor(time.Minute)), "the deadline of its context"},
 		"a connection's own": {patient(rc, forUpdate, sets(`SET lock_timeout = '1min'`)), "lock_timeout"},
 		"a mutex, a deadline": {scenarios.Strategy{Name: "mutex", Without: []string{scenarios.KeyConstraint}, New: func(env scenarios.Env) scenarios.Handler {
@@ -95,6 +99,46 @@ func TestALimitInTimeIsNotHeld(t *testing.T) {
 			if (r.Inconclusive == "") != (want == "") || !strings.Contains(r.Inconclusive, want) || len(r.Violations) > 0 || r.Coverage() != "exhaustive" {
 				t.Errorf("%s, %d sessions: %s, inconclusive %q, %v", name, o.Sessions, r.Coverage(), r.Inconclusive, r.Violations)
 			}
+		}
+	}
+}
+
+// Who begins a transaction may say more than BEGIN; and a caller of the acquirer may lose patience with him, all alone.
+func TestALimitThatIsSaidElsewhere(t *testing.T) {
+	begins := unconstrained(strategy("begins", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		tx, err := db.BeginTx(ctx, pgx.TxOptions{BeginQuery: `BEGIN; SET LOCAL lock_timeout = '1min'`})
+		if err != nil {
+			return scenarios.Response{}, err
+		}
+		defer tx.Rollback(ctx)
+		if _, err := tx.Exec(ctx, forUpdate, req.OrderID); err != nil {
+			return scenarios.Response{}, err
+		}
+		if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+			return r, err
+		}
+		r, err := captureAndInsert(ctx, tx, acq, req)
+		if err != nil {
+			return r, err
+		}
+		return r, tx.Commit(ctx)
+	}))
+	asks := strategy("asks", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		if r, found, err := look(db.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+			return r, err
+		}
+		short, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		return captureAndInsert(short, db, acq, req)
+	})
+	for limit, c := range map[string]struct {
+		s        scenarios.Strategy
+		sessions int
+	}{"lock_timeout": {begins, 2}, "the deadline of its context": {asks, 1}} {
+		o := options(c.s)
+		o.Sessions = c.sessions
+		if r := run(t, o); !strings.Contains(r.Inconclusive, limit) || len(r.Violations) > 0 {
+			t.Errorf("%s: %s, inconclusive %q, %v", c.s.Name, r.Coverage(), r.Inconclusive, r.Violations)
 		}
 	}
 }

@@ -102,6 +102,26 @@ func (r *result) asRows() (pgx.Rows, error) {
 	return &buffered{result: r, at: -1}, nil
 }
 
+// errBusy is what pgx says to who wants something of a connection whose rows are not read to their end or closed.
+var errBusy = errors.New("conn busy")
+
+// reads remembers the rows that a transaction, or a connection of the strategy's own, is to be done with before anything else.
+func (a *attempt) reads(rows pgx.Rows, err error) (pgx.Rows, error) {
+	if b, ok := rows.(*buffered); ok && err == nil {
+		a.s.rows = b
+	}
+	return rows, err
+}
+
+// reading is errBusy where it is not done with them; the call that was entered is then none.
+func (a *attempt) reading() error {
+	if b := a.s.rows; b == nil || b.closed {
+		return nil
+	}
+	a.leave()
+	return errBusy
+}
+
 // buffered is pgx.Rows over rows already read.
 type buffered struct {
 	*result

@@ -23,8 +23,9 @@ type session struct {
 	client  bool // its answers are judged
 	tenant  int64
 	*backend
-	txn   *txn // the open transaction, nil where there is none
-	loose bool // a setting may have been changed for good, and nothing of what the connection does is understood any more
+	rows  *buffered // last read on a connection that others cannot be read on meanwhile
+	txn   *txn      // the open transaction, nil where there is none
+	loose bool      // a setting may have been changed for good, and nothing of what the connection does is understood any more
 
 	state   state
 	attempt *attempt
@@ -68,6 +69,7 @@ func (s *session) start() {
 		n = s.attempt.number + 1
 	}
 	s.attempt = &attempt{s: s, number: n, grant: make(chan schedule.Kind)}
+	s.rows = nil
 	s.w.attempts = append(s.w.attempts, s.attempt)
 	s.state = running
 	s.w.running.Add(1)

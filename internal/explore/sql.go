@@ -19,6 +19,10 @@ type statement struct {
 	control              bool     // BEGIN, COMMIT and the like, sent as text
 	setting              bool     // SET or SHOW: no snapshot is taken for it
 	lasting              bool     // may change a setting for all that the connection does afterwards
+	ofSession            bool     // uses what ends with the session: its number, or a temporary table
+	sessionLock          bool     // takes or gives back an advisory lock that outlives transactions
+	tries                bool     // tries for a lock and looks at a table: between the two, in PostgreSQL, somebody may come
+	needsBlock           bool     // is refused outside a transaction block
 	targets              int      // how often something is written: more than once where a CTE writes, too
 }
 
@@ -45,12 +49,17 @@ func analyse(sql string, c catalogue) statement {
 	s.everything = !understood(tokens) || slices.Contains(tokens, undecoded)
 	s.setting = tokens[0] == "set" || tokens[0] == "show"
 	s.lasting = s.everything && lasting(tokens)
+	s.needsBlock = tokens[0] == "lock" || tokens[0] == "declare"
+	s.ofSession = slices.ContainsFunc(tokens, func(t string) bool {
+		return slices.Contains([]string{"temp", "temporary", "pg_temp", "pg_backend_pid", "listen"}, t)
+	})
 	s.control = slices.Contains([]string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"}, tokens[0])
 	for i, t := range tokens {
 		s.table(tokens, i, c)
 		s.function(tokens, i, t, c)
 	}
 	s.related(c)
+	s.tries = s.tries && len(s.reads)+len(s.writes) > 0
 	if s.control {
 		s = statement{name: s.name, control: true}
 	}
@@ -183,6 +192,8 @@ func (s *statement) function(tokens []string, i int, t string, c catalogue) {
 	switch {
 	case strings.HasPrefix(t, "pg_advisory_") || strings.HasPrefix(t, "pg_try_advisory_"):
 		s.advisory = true
+		s.sessionLock = s.sessionLock || !strings.Contains(t, "_xact_")
+		s.tries = s.tries || strings.HasPrefix(t, "pg_try_")
 	case c.harmful[t]: // what is no function at all is a keyword (IN, VALUES) or a table's list of columns
 		s.everything = true
 	}

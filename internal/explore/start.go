@@ -43,6 +43,9 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 			return w, fmt.Errorf("explore: prepare a schedule: %w", err)
 		}
 	}
+	if err := e.learn(ctx); err != nil {
+		return w, err
+	}
 	for _, s := range w.sessions {
 		s.start()
 	}

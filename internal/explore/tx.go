@@ -20,23 +20,26 @@ type tx struct {
 var _ pgx.Tx = (*tx)(nil)
 
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	r := t.call(ctx, sql, executing(sql, args))
+	r := t.call(ctx, sql, args, executing(sql, args))
 	return r.tag, r.err
 }
 
 func (t *tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return t.call(ctx, sql, querying(sql, args)).asRows()
+	return t.a.reads(t.call(ctx, sql, args, querying(sql, args)).asRows())
 }
 
 func (t *tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return row{t.call(ctx, sql, querying(sql, args))}
+	return row{t.call(ctx, sql, args, querying(sql, args))}
 }
 
-func (t *tx) call(ctx context.Context, sql string, run runner) *result {
+func (t *tx) call(ctx context.Context, sql string, args []any, run runner) *result {
 	if err := t.enter(); err != nil {
 		return failed(err)
 	}
-	return t.a.statement(ctx, sql, run)
+	if err := t.a.reading(); err != nil {
+		return failed(err)
+	}
+	return t.a.statement(ctx, sql, args, run)
 }
 
 // enter begins a call, if the transaction is still open.
@@ -66,6 +69,9 @@ func (t *tx) Begin(ctx context.Context) (pgx.Tx, error) {
 
 func (t *tx) Commit(ctx context.Context) error {
 	if err := t.enter(); err != nil {
+		return err
+	}
+	if err := t.a.reading(); err != nil {
 		return err
 	}
 	t.over = true
