@@ -19,7 +19,8 @@ never purged: it is small, and there is one for each charge, not for each try. I
 cannot: two requests with different keys (the browser's return and the webhook) for one and the same charge.
 Its row holds no answer, only the key that was first. While that key's row is there, its answer is told again; when it is gone,
 the acquirer is asked, and the answer is made from its receipt, the same bytes as ever. Nothing is stored twice, so whoever
-finishes a charge (the worker, a reconciler) need not know of this table.
+finishes a charge (the worker, a reconciler) need not know of this table. Whoever gives up a claim by deleting it must: the
+event would stay claimed, and a repeat be told "in progress" for ever.
 The number of the instalment is the shop's, and what it names must be a charge, not an order (order-id-key): a second
 instalment, or a new try after a refusal, is another event and has another number. The two rows are always claimed in the
 same order, or two requests could each hold what the other waits for (SQLSTATE 40P01).`,
