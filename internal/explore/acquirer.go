@@ -53,7 +53,7 @@ func captured(r scenarios.Receipt, err error) string {
 }
 
 func (q acquirer) Find(ctx context.Context, key string) (scenarios.Receipt, bool, error) {
-	o := op{name: "find", verb: "find", kind: opFind, limits: q.a.limits(ctx, "")}
+	o := op{name: "find", verb: "find", kind: opFind}
 	if _, err := q.a.stand(o); err != nil {
 		return scenarios.Receipt{}, false, err
 	}

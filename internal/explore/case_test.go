@@ -141,7 +141,11 @@ func TestOneOrderIsInconclusiveWhereASearchIs(t *testing.T) {
 			}
 		}}, "AB", "waits outside PostgreSQL"},
 		"a lock that is never given back": {strategy("leak", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
-			if _, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, req.OrderID); err != nil {
+			err := db.Session(ctx, func(db scenarios.DB) error {
+				_, err := db.Exec(ctx, `SELECT pg_advisory_lock($1)`, req.OrderID)
+				return err
+			})
+			if err != nil {
 				return scenarios.Response{}, err
 			}
 			return captureAndInsert(ctx, db, acq, req)

@@ -118,8 +118,10 @@ func TestRandomWalksSayHowManyOrdersThereAre(t *testing.T) {
 
 func TestAPanicIsAnError(t *testing.T) {
 	o := options(strategy("panics", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
-		_, _ = db.Exec(ctx, `/* wait */ SELECT pg_advisory_lock(1)`)
-		panic("as strategies do")
+		return scenarios.Response{}, db.Session(ctx, func(db scenarios.DB) error {
+			_, _ = db.Exec(ctx, `/* wait */ SELECT pg_advisory_lock(1)`)
+			panic("as strategies do")
+		})
 	}))
 	config := place(t, o.Strategy)
 	_, err := explore.Run(t.Context(), config, o)
