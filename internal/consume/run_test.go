@@ -208,11 +208,11 @@ func TestEveryStrategyConsumes(t *testing.T) {
 			}
 			// What answers every repeat with an error can never be acknowledged once it has died.
 			ends := s.Name != scenarios.CatchInTx.Name
-			// And where a claim was taken away without the event that was claimed with it, the event stays somebody's who never comes.
-			if n := r.Consume; s.Name == scenarios.BusinessEvent.Name && n.Orphans.Released > 0 {
-				ends = n.Acknowledged == n.Messages
+			n, forNobody := r.Consume, 0
+			if s.Name == scenarios.BusinessEvent.Name { // a claim is taken away, and the event that was claimed with it stays
+				forNobody = n.Orphans.Released
 			}
-			if n := r.Consume; (n.Acknowledged == n.Messages) != ends {
+			if (n.Acknowledged >= n.Messages-forNobody) != ends {
 				t.Errorf("%s: %d of %d acknowledged", s.Name, n.Acknowledged, n.Messages)
 			}
 			return nil

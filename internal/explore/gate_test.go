@@ -121,7 +121,7 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 		}))
 	})
 	t.Run("a wait that ends by itself", func(t *testing.T) {
-		inconclusive(t, "waits outside PostgreSQL", strategy("timeout", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+		inconclusive(t, "a timeout?", strategy("timeout", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 			return inTx(ctx, db, "", 1, func(tx pgx.Tx) (scenarios.Response, error) {
 				if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '30ms'`); err != nil {
 					return scenarios.Response{}, err

@@ -33,15 +33,20 @@ func patient(iso pgx.TxIsoLevel, lock string, limit func(context.Context, pgx.Tx
 			_ = tx.Rollback(ctx)
 			return captureAndInsert(ctx, db, acq, req)
 		}
-		if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
-			return r, err
-		}
-		r, err := captureAndInsert(ctx, tx, acq, req)
-		if err != nil {
-			return r, err
-		}
-		return r, tx.Commit(ctx)
+		return chargeIfNew(ctx, tx, acq, req)
 	}))
+}
+
+// chargeIfNew looks, charges where there is nothing yet, and commits.
+func chargeIfNew(ctx context.Context, tx pgx.Tx, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+	if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
+		return r, err
+	}
+	r, err := captureAndInsert(ctx, tx, acq, req)
+	if err != nil {
+		return r, err
+	}
+	return r, tx.Commit(ctx)
 }
 
 func sets(sql string) func(context.Context, pgx.Tx) (context.Context, context.CancelFunc, error) {
@@ -114,14 +119,7 @@ func TestALimitThatIsSaidElsewhere(t *testing.T) {
 		if _, err := tx.Exec(ctx, forUpdate, req.OrderID); err != nil {
 			return scenarios.Response{}, err
 		}
-		if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
-			return r, err
-		}
-		r, err := captureAndInsert(ctx, tx, acq, req)
-		if err != nil {
-			return r, err
-		}
-		return r, tx.Commit(ctx)
+		return chargeIfNew(ctx, tx, acq, req)
 	}))
 	asks := strategy("asks", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 		if r, found, err := look(db.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
@@ -197,14 +195,7 @@ func TestTheLimitOfWhoeverIsWaitedFor(t *testing.T) {
 				return scenarios.Response{}, err
 			}
 		}
-		if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
-			return r, err
-		}
-		r, err := captureAndInsert(ctx, tx, acq, req)
-		if err != nil {
-			return r, err
-		}
-		return r, tx.Commit(ctx)
+		return chargeIfNew(ctx, tx, acq, req)
 	})
 	c := explore.Case{Scenario: s.Scenario(), Options: options(s), DDL: ddl(t), Expect: check.ExpectHeld, Schedule: parsed(t, "A:lock B:lock A:first A:limit")}
 	if r, err := c.Run(t.Context(), servertest.Server(t)); err != nil || r.ExitCode != check.ExitInconclusive || !strings.Contains(r.Reason, `session B waited at step "lock", and `+idle) {
@@ -226,14 +217,7 @@ func TestARefusalWithoutAWaitIsNoLimits(t *testing.T) {
 		if _, err := tx.Exec(ctx, forUpdate+` NOWAIT`, req.OrderID); err != nil {
 			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, nil
 		}
-		if r, found, err := look(tx.QueryRow(ctx, lookSQL, req.Key)); found || err != nil {
-			return r, err
-		}
-		r, err := captureAndInsert(ctx, tx, acq, req)
-		if err != nil {
-			return r, err
-		}
-		return r, tx.Commit(ctx)
+		return chargeIfNew(ctx, tx, acq, req)
 	}))
 	if got := found(t, run(t, options(s))); len(got) > 0 {
 		t.Errorf("found %v", got)
