@@ -68,7 +68,8 @@ func (w *world) waited(s *session) {
 }
 
 // asks notes, of the step that s is about to make, what may be wrong with taking it for one that takes no time: the acquirer may take longer
-// than a caller's patience (to have asked what became of a key, and not to know, moves no money), than a transaction may stand idle, or a session that has an advisory lock.
+// than a caller's patience (to have asked what became of a key, and not to know, moves no money), or than a transaction may stand idle, or
+// a session that has an advisory lock.
 func (w *world) asks(s *session) {
 	if s.at.tries && w.e.limited == "" {
 		w.e.limited = fmt.Sprintf("step %q of session %c tries for a lock and looks at a table in one statement, whose inside is one step here: what others do in between was not explored, but happens in a race (idemlab race --strategy=%s)",
