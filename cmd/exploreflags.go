@@ -143,7 +143,19 @@ func (f *exploreFlags) oneOrder(cases []explore.Case) ([]explore.Case, error) {
 	if cases[0].Schedule, err = schedule.Parse(text); err != nil {
 		return nil, usageError{err}
 	}
-	return cases, nil
+	return cases, knownSessions(cases[0])
+}
+
+// knownSessions refuses an order that speaks of a session that nothing runs in, such as a word that happens to consist of letters.
+func knownSessions(c explore.Case) error {
+	there := c.Options.Sessions + len(c.Options.Others)
+	for _, it := range c.Schedule {
+		if it.Session >= there {
+			last := schedule.Action{Session: there - 1}
+			return usagef("schedule: %s is of no session: there are %d, the last is %s; --sessions N has more of them", it, there, last)
+		}
+	}
+	return nil
 }
 
 // recordedCase is the first run in a document that has a schedule to replay, as it was run then.

@@ -16,7 +16,9 @@ func (a *app) root() *cobra.Command {
 		Short: "What does a service do with the second request for one payment? Ask a real PostgreSQL.",
 		Long: `When a payment times out, the app sends it again. idemlab fires concurrent attempts at one payment intent, on a real
 PostgreSQL, under a named strategy; it counts what the acquirer was told to do, not only the rows, and says held,
-violated or inconclusive.`,
+violated or inconclusive.
+
+The exit code is the verdict: 0 as expected, 1 a guarantee was violated, 2 usage, 3 could not run, 4 inconclusive, 130 interrupted.`,
 		Example:           "  idemlab race\n  idemlab race --strategy=insert-first --attempts 100\n  idemlab explain insert-first",
 		SilenceErrors:     true,
 		SilenceUsage:      true,

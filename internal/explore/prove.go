@@ -123,7 +123,7 @@ func (w *world) grounded(blockers map[int][]int) map[int]bool {
 // stands: its backend holds what it holds until the scheduler lets it go.
 func (w *world) stands(id int) bool {
 	s := w.sessions[id]
-	return s.state == parked || s.state == answered || s.state == finished || s.state == waiting && s.blocked.outside != ""
+	return s.state == unbegun || s.state == parked || s.state == answered || s.state == finished || s.state == waiting && s.blocked.outside != ""
 }
 
 // reaches says whether the chain of blockers leads from one session to another.

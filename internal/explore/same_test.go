@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -30,6 +31,30 @@ func TestEachRunIsTheSame(t *testing.T) {
 			same(t, "run again", first, run(t, o))
 		}
 	}
+}
+
+// What attempts do in their process's memory before their first step comes in the same order in each schedule.
+func TestBeforeTheFirstStepIsInOrder(t *testing.T) {
+	s := scenarios.InsertFirst
+	s.Name = "whoever-comes-first"
+	s.New = func(env scenarios.Env) scenarios.Handler {
+		h, comes := scenarios.InsertFirst.New(env), atomic.Int32{}
+		return func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			if comes.Add(1) == 1 {
+				if _, err := db.Exec(ctx, `/* first */ SELECT 1`); err != nil {
+					return scenarios.Response{}, err
+				}
+			}
+			return h(ctx, db, acq, req)
+		}
+	}
+	o := options(s)
+	o.Sessions = 3
+	first := run(t, o)
+	if !first.Complete {
+		t.Fatalf("%s: %s", first.Coverage(), first.Inconclusive)
+	}
+	same(t, "run again", first, run(t, o))
 }
 
 func TestHowWaitsAreNoticedDoesNotMatter(t *testing.T) {

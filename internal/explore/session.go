@@ -39,7 +39,8 @@ type session struct {
 type state uint8
 
 const (
-	running  state = iota // its goroutine is at work, or in PostgreSQL's hands and not proved to wait
+	unbegun  state = iota // its first attempt has not been started
+	running               // its goroutine is at work, or in PostgreSQL's hands and not proved to wait
 	parked                // before its next step
 	waiting               // proved to wait
 	answered              // its attempt has ended and the client does not know yet

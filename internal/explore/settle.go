@@ -128,8 +128,8 @@ func (w *world) take(ctx context.Context, r report) error {
 func (w *world) giveUp() error {
 	for _, s := range w.sessions {
 		if s.state == running {
-			return fmt.Errorf("session %c %w: after step %q it did not come back within %s, and no session of the run blocks it",
-				'A'+rune(s.id), errElsewhere, s.at.name, w.e.o.patience)
+			return fmt.Errorf("session %c %w: after step %q it did not come back within %s, and no session of the run blocks it "+
+				"(a lock within the process is seen where it is Env.Lock)", 'A'+rune(s.id), errElsewhere, s.at.name, w.e.o.patience)
 		}
 	}
 	return nil

@@ -46,11 +46,14 @@ func (e *engine) newWorld(ctx context.Context) (*world, error) {
 	if err := e.learn(ctx); err != nil {
 		return w, err
 	}
+	w.trace = append(w.trace, Turn{Session: -1})
+	// One by one: what attempts do in their process's memory before their first step is no step, and must be in the same order each time.
 	for _, s := range w.sessions {
 		s.start()
+		if err = w.settle(ctx); err != nil {
+			break
+		}
 	}
-	w.trace = append(w.trace, Turn{Session: -1})
-	err = w.settle(ctx)
 	w.notes()
 	w.trace = w.trace[:0]
 	return w, err
