@@ -13,6 +13,7 @@ type catalogue struct {
 	relations map[string]relation
 	harmful   map[string]bool // functions: true where a call may write or wait, false for those known not to
 	schemas   map[string]bool
+	trying    []string            // functions whose code tries for a lock that may be another's
 	code      map[string]bool     // writing this table runs code (triggers, defaults), or checks at COMMIT
 	kin       map[string][]string // tables that are touched together with this one: by foreign keys, inheritance, partitions
 }
@@ -49,8 +50,8 @@ type question struct {
 }
 
 // questions looks at what the search path makes visible. A table without row security and rules is plain; a function is
-// harmless that is not volatile, or is one of the volatile ones that neither write nor wait; two that are called stable give the
-// transaction a number.
+// harmless that is not volatile, or is one of the volatile ones that neither write nor wait. What is called stable and tells how far other
+// transactions are, or gives this one a number, is not, nor is what reads tables that are named in no statement.
 func (c *catalogue) questions() []question {
 	return []question{
 		{`SELECT relname::text,
@@ -65,11 +66,16 @@ func (c *catalogue) questions() []question {
 				}
 			}},
 		{`SELECT proname::text, bool_or(provolatile = 'v' AND proname NOT IN ('clock_timestamp', 'random', 'gen_random_uuid')
-		                               OR proname IN ('txid_current', 'pg_current_xact_id'))::text
+		                               OR proname ~ '^(txid_|pg_.*(xact|snapshot)|pg_stat_|pg_prepared|pg_get_replication|(mxid_)?age$|(table|schema|database|query|cursor)_to_xml)')::text
 		    FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace GROUP BY 1`,
 			func(name, harmful string) { c.harmful[name] = harmful == "true" }},
 		{`SELECT DISTINCT proname::text, '' FROM pg_proc WHERE pronamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)`,
 			func(name, _ string) { c.harmful[name] = true }},
+		{`SELECT proname::text, ''
+		    FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
+		   WHERE nspname = ANY (current_schemas(false)) AND prokind IN ('f', 'p')
+		     AND pg_get_functiondef(pg_proc.oid) ~* '` + trying + `'`,
+			func(name, _ string) { c.trying = add(c.trying, name) }},
 		{`SELECT nspname::text, '' FROM pg_namespace`,
 			func(name, _ string) { c.schemas[name] = true }},
 		{`SELECT k.relname::text, ''
@@ -92,6 +98,9 @@ func (c *catalogue) questions() []question {
 			}},
 	}
 }
+
+// trying is how SQL asks for a lock without waiting for it.
+const trying = `\mpg_try_advisory|\mskip\s+locked\M|\mnowait\M`
 
 // closeKin makes kin of kin kin: a cascade goes on.
 func (c *catalogue) closeKin() {

@@ -29,7 +29,7 @@ type op struct {
 	mutex   string   // of lock and unlock
 	batch   *batch   // of join, depart and arrive; to join, the one that it opens where none is open
 	limits  []string // in time, under which it is made
-	tries   bool     // it tries for a lock and looks at a table
+	tries   string   // how it tries for a lock and looks elsewhere
 	settled bool     // splitcommit: the commit is decided and waits to be let become visible
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"idemlab/internal/timelimit"
+	"idemlab/scenarios"
 )
 
 // Time stands still here: a wait ends when somebody gives something back, and no limit in time ever ends one. A strategy that goes on
@@ -71,9 +72,9 @@ func (w *world) waited(s *session) {
 // than a caller's patience (to have asked what became of a key, and not to know, moves no money), or than a transaction may stand idle, or
 // a session that has an advisory lock.
 func (w *world) asks(s *session) {
-	if s.at.tries && w.e.limited == "" {
-		w.e.limited = fmt.Sprintf("step %q of session %c tries for a lock and looks at a table in one statement, whose inside is one step here: what others do in between was not explored, but happens in a race (idemlab race --strategy=%s)",
-			s.at.name, 'A'+rune(s.id), w.e.o.Strategy.Name)
+	if s.at.tries != "" && w.e.limited == "" {
+		w.e.limited = fmt.Sprintf("step %q of session %c %s in one statement, whose inside is one step here: what others do in between was not explored, but happens in a race (idemlab race --strategy=%s)",
+			s.at.name, 'A'+rune(s.id), s.at.tries, w.e.o.Strategy.Name)
 	}
 	switch {
 	case s.at.kind != opCapture && s.at.kind != opFind:
@@ -83,6 +84,21 @@ func (w *world) asks(s *session) {
 		w.limited(s, s.at, timelimit.Holder())
 	case w.e.advisory.Load():
 		w.limited(s, s.at, []string{"idle_session_timeout"})
+	}
+}
+
+// recalled notes an attempt that has answered without a step where another, of the same request, made some. So what the process remembers
+// has decided, and who comes first to that is in no order here.
+func (w *world) recalled() {
+	request := func(a *attempt) scenarios.Request { return w.e.o.Scenario.Request(w.req, a.s.id) }
+	for _, a := range w.attempts {
+		if w.e.limited != "" || !a.s.client || !a.over.Load() || a.steps.Load() > 0 {
+			continue
+		}
+		if slices.ContainsFunc(w.attempts, func(b *attempt) bool { return b.s.client && b.steps.Load() > 0 && request(a) == request(b) }) {
+			w.e.limited = fmt.Sprintf("session %c answered without a step, by what its process remembers, which has turns of its own only under Env.Lock: other orders were not explored, but happen in a race (idemlab race --strategy=%s)",
+				'A'+rune(a.s.id), w.e.o.Strategy.Name)
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (x *exploration) reduced(ctx context.Context) error {
 	}
 	for key := range x.probed {
 		if !x.result.keys[key] {
-			return fmt.Errorf("%w: %s", errReduction, key)
+			return fmt.Errorf("%w (%s): search with --search full", errReduction, key)
 		}
 	}
 	return nil

@@ -105,7 +105,8 @@ func (x *exploration) settleError(ctx context.Context, err error) error {
 		clear(x.best)
 		return nil
 	case unordered(err):
-		x.result.Cut, x.result.Inconclusive = "ungated", strings.ReplaceAll(err.Error(), "\n", "; ") // two, where clearing up failed as well
+		x.result.Cut, x.result.Inconclusive = "ungated", strings.ReplaceAll(err.Error(), "\n", "; ")+ // two, where clearing up failed as well
+			fmt.Sprintf("; a race can tell: idemlab race --strategy=%s", x.e.o.Strategy.Name)
 		return nil
 	case errors.Is(err, errOracle):
 		x.result.Cut, x.result.Inconclusive, x.result.OracleDiffers = "void", err.Error(), err.Error()
@@ -212,6 +213,7 @@ func (e *engine) once(ctx context.Context, drive func(context.Context, *world) (
 	if e.late.Load() { // in a world before this one
 		return judged{}, errLate
 	}
+	w.recalled()
 	outcome, rows, err := w.outcome(ctx)
 	if err != nil {
 		return judged{}, err

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,7 +23,7 @@ type statement struct {
 	lasting              bool     // may change a setting for all that the connection does afterwards
 	ofSession            bool     // uses what ends with the session: its number, or a temporary table
 	sessionLock          bool     // takes or gives back an advisory lock that outlives transactions
-	tries                bool     // tries for a lock and looks at a table: between the two, in PostgreSQL, somebody may come
+	tries                string   // how it tries for a lock and looks elsewhere: between the two, in PostgreSQL, somebody may come
 	needsBlock           bool     // is refused outside a transaction block
 	targets              int      // how often something is written: more than once where a CTE writes, too
 }
@@ -58,8 +60,8 @@ func analyse(sql string, c catalogue) statement {
 		s.table(tokens, i, c)
 		s.function(tokens, i, t, c)
 	}
+	s.tries = s.trying(sql, tokens, c)
 	s.related(c)
-	s.tries = s.tries && len(s.reads)+len(s.writes) > 0
 	if s.control {
 		s = statement{name: s.name, control: true}
 	}
@@ -193,10 +195,32 @@ func (s *statement) function(tokens []string, i int, t string, c catalogue) {
 	case strings.HasPrefix(t, "pg_advisory_") || strings.HasPrefix(t, "pg_try_advisory_"):
 		s.advisory = true
 		s.sessionLock = s.sessionLock || !strings.Contains(t, "_xact_")
-		s.tries = s.tries || strings.HasPrefix(t, "pg_try_")
 	case c.harmful[t]: // what is no function at all is a keyword (IN, VALUES) or a table's list of columns
 		s.everything = true
 	}
+}
+
+// tryWords is trying for Go.
+var tryWords = regexp.MustCompile(`(?i)\bpg_try_advisory|\bskip\s+locked\b|\bnowait\b`)
+
+// trying says how the statement tries for a lock and looks at something besides, or may do so in code that is not understood. A row that
+// is locked is looked at again by PostgreSQL, if it has changed: one table alone, whose rows are tried for, is looked at once.
+func (s *statement) trying(sql string, tokens []string, c catalogue) string {
+	tables := slices.Clone(s.reads)
+	for _, t := range s.writes {
+		tables = add(tables, t)
+	}
+	switch {
+	case s.everything && tokens[0] != "lock" && tryWords.MatchString(sql):
+		return "may try for a lock and look at a table"
+	case s.everything && !s.setting && len(c.trying) > 0:
+		return fmt.Sprintf("may run %s, which tries for a lock,", strings.Join(c.trying, " or "))
+	case slices.ContainsFunc(tokens, func(t string) bool { return strings.HasPrefix(t, "pg_try_advisory_") }) && len(tables) > 0:
+		return "tries for a lock and looks at a table"
+	case (slices.Contains(tokens, "nowait") || slices.Contains(tokens, "skip")) && tryWords.MatchString(sql) && len(tables) > 1:
+		return "tries for a lock in one table and looks at another"
+	}
+	return ""
 }
 
 // related adds what foreign keys, partitions and triggers touch besides.
