@@ -129,7 +129,7 @@ func TestREADMEExcerptsAreOfWhatTheToolPrints(t *testing.T) {
 			}
 			got := strings.Split(shape(string(out)), "\n")
 			for wanted := range strings.Lines(want) {
-				if !slices.Contains(got, shape(wanted)) {
+				if wanted != "…\n" && !slices.Contains(got, shape(wanted)) {
 					t.Errorf("README.md says\n%sthe tool prints\n%s", wanted, out)
 				}
 			}

@@ -53,7 +53,7 @@ func (f *exploreFlags) add(c *cobra.Command) {
 	fl.StringVar(&f.replay, "replay", "", "run the order in this run document again, and compare every result")
 	fl.StringVar(&f.spec, "spec", "", "run a file in isolationtester's format instead; '# invariant: SELECT …' in it must return no row")
 	fl.StringVar(&f.format, "format", "text", "of what --spec prints: text, or isolationtester (its own, to compare)")
-	fl.StringVar(&f.export, "export-spec", "", "write the one order (the shortest that is wrong) in isolationtester's format to this file")
+	fl.StringVar(&f.export, "export-spec", "", "write the one order (the shortest that is wrong) in isolationtester's format to this file; add a line \"# invariant: SELECT …\" to have --spec judge it")
 	fl.BoolVar(&f.step, "step", false, "walk through the one order key by key, on a terminal")
 	f.server.add(c)
 	f.output.add(c)
