@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -241,6 +242,9 @@ func (c Case) judge(run *results.Run, never, shows []scenarios.Anomaly, doubt st
 	}
 	j := check.Judge(c.Expect, never, shows, check.Evidence{Found: found, Doubt: doubt})
 	run.Verdict, run.Expected, run.Reason, run.ExitCode = j.Verdict, j.Expected, j.Reason, j.ExitCode
+	if strings.HasPrefix(doubt, errReduction.Error()) && !strings.Contains(run.Reason, doubt) { // what was found was found, and yet it is to be known
+		run.Reason = strings.TrimPrefix(run.Reason+"; "+doubt, "; ")
+	}
 	var captures *int // the most
 	for _, o := range run.Explore.Outcomes {
 		if o.Captures != nil && (captures == nil || *o.Captures > *captures) {

@@ -13,6 +13,8 @@ type catalogue struct {
 	relations map[string]relation
 	harmful   map[string]bool // functions: true where a call may write or wait, false for those known not to
 	schemas   map[string]bool
+	own       string              // the schema in which things are made
+	hidden    string              // what runs code of the user's where no function is named: an operator, say; empty where there is none
 	trying    []string            // functions whose code tries for a lock that may be another's
 	code      map[string]bool     // writing this table runs code (triggers, defaults), or checks at COMMIT
 	kin       map[string][]string // tables that are touched together with this one: by foreign keys, inheritance, partitions
@@ -22,7 +24,7 @@ type relation uint8
 
 const (
 	table  relation = iota + 1
-	opaque          // a view, a foreign table, something of the system's
+	opaque          // a view, a foreign table, a sequence, something of the system's
 )
 
 func readCatalogue(ctx context.Context, conn *pgx.Conn) (catalogue, error) {
@@ -58,7 +60,7 @@ func (c *catalogue) questions() []question {
 		         (relkind IN ('r', 'p') AND NOT relrowsecurity AND relnamespace <> 'pg_catalog'::regnamespace
 		          AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = k.oid))::text
 		    FROM pg_class k
-		   WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid)`,
+		   WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND pg_table_is_visible(oid)`,
 			func(name, plain string) {
 				c.relations[name] = opaque
 				if plain == "true" {
@@ -78,6 +80,16 @@ func (c *catalogue) questions() []question {
 			func(name, _ string) { c.trying = add(c.trying, name) }},
 		{`SELECT nspname::text, '' FROM pg_namespace`,
 			func(name, _ string) { c.schemas[name] = true }},
+		{`SELECT current_schema()::text, ''`,
+			func(name, _ string) { c.own = name }},
+		// What is immutable looks at no table: extensions are full of that.
+		{`WITH f AS (SELECT p.* FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = ANY (current_schemas(false)) AND provolatile <> 'i')
+		  SELECT 'an operator'::text, '' FROM pg_operator JOIN f ON f.oid = oprcode
+		   UNION SELECT 'a cast', '' FROM pg_cast JOIN f ON f.oid = castfunc
+		   UNION SELECT 'a domain', '' FROM pg_constraint d JOIN pg_depend e ON e.classid = 'pg_constraint'::regclass AND e.objid = d.oid AND e.refclassid = 'pg_proc'::regclass
+		                                JOIN f ON f.oid = e.refobjid WHERE d.contypid <> 0
+		   UNION SELECT 'a function that can be named like a column', '' FROM f JOIN pg_type t ON t.oid = f.proargtypes[0] WHERE f.pronargs = 1 AND t.typtype = 'c'`,
+			func(name, _ string) { c.hidden = name }},
 		{`SELECT k.relname::text, ''
 		    FROM pg_class k
 		   WHERE pg_table_is_visible(k.oid)
@@ -85,12 +97,18 @@ func (c *catalogue) questions() []question {
 		       OR EXISTS (SELECT FROM pg_constraint d WHERE d.conrelid = k.oid AND d.condeferrable)
 		       OR EXISTS (SELECT FROM pg_depend d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
 		                   WHERE a.adrelid = k.oid AND d.refclassid = 'pg_proc'::regclass AND d.refobjid >= 16384)
+		       OR EXISTS (SELECT FROM pg_attrdef a WHERE a.adrelid = k.oid AND pg_get_expr(a.adbin, a.adrelid) ~ '(txid_|xact|snapshot)')
 		       OR EXISTS (SELECT FROM pg_depend d JOIN pg_constraint a ON d.classid = 'pg_constraint'::regclass AND d.objid = a.oid
 		                   WHERE a.conrelid = k.oid AND d.refclassid = 'pg_proc'::regclass AND d.refobjid >= 16384))`,
 			func(name, _ string) { c.code[name] = true }},
 		{`SELECT a.relname::text, b.relname::text
 		    FROM (SELECT conrelid AS x, confrelid AS y FROM pg_constraint WHERE contype = 'f'
-		          UNION SELECT inhrelid, inhparent FROM pg_inherits) t
+		          UNION SELECT inhrelid, inhparent FROM pg_inherits
+		          UNION SELECT a.adrelid, b.adrelid -- columns that are numbered from one sequence
+		                  FROM pg_depend d JOIN pg_attrdef a ON a.oid = d.objid
+		                  JOIN pg_depend e USING (classid, refclassid, refobjid) JOIN pg_attrdef b ON b.oid = e.objid
+		                 WHERE d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass AND a.adrelid <> b.adrelid
+		                   AND d.refobjid IN (SELECT oid FROM pg_class WHERE relkind = 'S')) t
 		    JOIN pg_class a ON a.oid = t.x AND a.relkind IN ('r', 'p') JOIN pg_class b ON b.oid = t.y
 		   WHERE pg_table_is_visible(a.oid) OR pg_table_is_visible(b.oid)`,
 			func(name, other string) {

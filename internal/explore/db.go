@@ -2,6 +2,7 @@ package explore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -48,9 +49,18 @@ func (d db) call(ctx context.Context, sql string, args []any, run runner) *resul
 			return failed(err)
 		}
 	}
-	if !d.pinned && d.a.s.w.e.statement(sql).sessionLock {
-		d.a.leave()
-		return failed(d.a.refuse("takes or gives back a session's advisory lock through the pool, where the next call may have another connection; db.Session keeps one"))
+	if !d.pinned {
+		what := ""
+		switch info := d.a.s.w.e.statement(sql); {
+		case info.sessionLock:
+			what = "takes or gives back a session's advisory lock"
+		case info.keeps:
+			what = "uses what a session keeps (its settings, number, last values, temporary tables)"
+		}
+		if what != "" {
+			d.a.leave()
+			return failed(d.a.refuse(what + " through the pool, where the next call may have another connection; db.Session keeps one"))
+		}
 	}
 	return d.a.statement(ctx, sql, args, run)
 }
@@ -84,9 +94,26 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 	return &tx{a: a, inner: inner}, nil
 }
 
+// rewrites says that pgx is to make other SQL of the text, beyond numbering the names in it.
+func rewrites(args []any) bool {
+	return slices.ContainsFunc(args, func(arg any) bool {
+		switch arg.(type) {
+		case pgx.NamedArgs, pgx.StrictNamedArgs:
+			return false
+		case pgx.QueryRewriter:
+			return true
+		}
+		return false
+	})
+}
+
 // statement is one step of a call that was entered: it waits for its turn and runs. A write outside a transaction becomes two.
 func (a *attempt) statement(ctx context.Context, sql string, args []any, run runner) *result {
 	s := a.s
+	if rewrites(args) {
+		a.leave()
+		return failed(a.refuse("has its SQL rewritten on the way, so that what is sent is not what is looked at"))
+	}
 	if text, ok := s.prepared[sql]; ok { // the name of a statement
 		sql = text
 	}

@@ -19,6 +19,7 @@ import (
 func TestWhatAStatementTouchesUnseen(t *testing.T) {
 	const three = `
 		CREATE TABLE x (k bigint); CREATE INDEX ON x (k); CREATE TABLE y (k bigint); CREATE INDEX ON y (k); CREATE TABLE z (k bigint);`
+	long := "a" + strings.Repeat("b", 62) // as long as a name can be
 	one := func(db querier, ctx context.Context, sql string, args ...any) int {
 		n := -1
 		_ = db.QueryRow(ctx, sql, args...).Scan(&n) // a refusal is told as −1
@@ -37,6 +38,13 @@ func TestWhatAStatementTouchesUnseen(t *testing.T) {
 	reads := func(sql string) scenarios.Handler {
 		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 			return says("seen %d", one(db, ctx, sql, req.OrderID))
+		}
+	}
+	// grows asks twice, and says whether it was told anything but what its own asking makes of it.
+	grows := func(by int, sql string) scenarios.Handler {
+		return func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
+			before := one(db, ctx, sql, req.OrderID)
+			return says("%v", one(db, ctx, sql, req.OrderID) != before+by)
 		}
 	}
 	// inTx runs statements, each of which gives a number, in a transaction.
@@ -148,6 +156,57 @@ func TestWhatAStatementTouchesUnseen(t *testing.T) {
 		}, 2},
 		{"a name with an escape in it", `CREATE TABLE paid (k bigint);`, []scenarios.Handler{
 			writes(`/* put */ INSERT INTO paid (k) VALUES ($1)`), reads(`/* read */ SELECT count(*) FROM U&"p\0061id" WHERE k = $1`),
+		}, 2},
+		{"a name that is too long", `CREATE TABLE ` + long + ` (k bigint);`, []scenarios.Handler{
+			writes(`/* put */ INSERT INTO ` + long + ` (k) VALUES ($1)`), reads(`/* read */ SELECT count(*) FROM (VALUES ($1::bigint)) v, ` + long + `er x WHERE x.k = $1`),
+		}, 2},
+		{"a word before a string", three, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT count(*) WHERE 'a' LIKE 'k' ESCAPE'\' OR EXISTS (SELECT FROM x WHERE k = $1 AND 'y' <> 'x')`),
+		}, 2},
+		{"a quote in a string with escapes", three, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT count(*) WHERE 'a' = E'\\''\'' OR EXISTS (SELECT FROM x WHERE k = $1 AND 'y' <> 'x')`),
+		}, 2},
+		{"a comment's end", three, []scenarios.Handler{
+			writes(writeX), reads("/* read */ SELECT count(*) -- of\rFROM x WHERE k = $1"),
+		}, 2},
+		{"a tag with an accent", three, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT count(*) WHERE $ç$'$ç$ <> '' AND EXISTS (SELECT FROM x WHERE k = $1 AND 'y' <> '')`),
+		}, 2},
+		{"a view of another schema, with a table's name", three + `
+			CREATE SCHEMA IF NOT EXISTS explored_elsewhere; CREATE VIEW explored_elsewhere.y AS SELECT * FROM x;`, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT count(*) FROM explored_elsewhere.y WHERE k = $1`),
+		}, 2},
+		{"an operator that looks at a table", three + `
+			CREATE FUNCTION there(a bigint, b bigint) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT EXISTS (SELECT FROM x WHERE k = a + b)';
+			CREATE OPERATOR ==> (LEFTARG = bigint, RIGHTARG = bigint, FUNCTION = there);`, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT count(*) WHERE $1::bigint ==> 0`),
+		}, 2},
+		{"a domain that looks at a table", three + `
+			CREATE FUNCTION there(a bigint) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN EXISTS (SELECT FROM x WHERE k = a); END';
+			CREATE DOMAIN fresh AS bigint CHECK (NOT there(VALUE));`, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT count(*) WHERE ($1::bigint)::fresh > 0`),
+		}, 2},
+		{"a cast that looks at a table", three + `
+			CREATE TYPE looked AS (n bigint);
+			CREATE FUNCTION there(a bigint) RETURNS looked STABLE LANGUAGE sql AS 'SELECT ROW (count(*))::looked FROM x WHERE k = a';
+			CREATE CAST (bigint AS looked) WITH FUNCTION there(bigint);`, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT (($1::bigint)::looked).n`),
+		}, 2},
+		{"a function that is named like a column", three + `
+			CREATE TYPE asked AS (n bigint);
+			CREATE FUNCTION there(a asked) RETURNS bigint STABLE LANGUAGE sql AS 'SELECT count(*) FROM x WHERE k = a.n';`, []scenarios.Handler{
+			writes(writeX), reads(`/* read */ SELECT (ROW ($1)::asked).there`),
+		}, 2},
+		{"a sequence that is not named first", `CREATE SEQUENCE numbers; CREATE TABLE x (n bigint DEFAULT nextval('numbers'), k bigint);`, []scenarios.Handler{
+			writes(writeX), grows(0, `/* last */ SELECT s.last_value + CASE WHEN s.is_called THEN 1 ELSE 0 END FROM (VALUES ($1::bigint)) v, numbers s`),
+		}, 2},
+		{"two tables that one sequence numbers", `CREATE SEQUENCE numbers;
+			CREATE TABLE x (n bigint DEFAULT nextval('numbers'), k bigint); CREATE TABLE y (n bigint DEFAULT nextval('numbers'), k bigint);`, []scenarios.Handler{
+			writes(writeX), grows(1, `/* number */ INSERT INTO y (k) VALUES ($1) RETURNING n`),
+		}, 2},
+		{"who has locked a row", three + `INSERT INTO x VALUES (0);`, []scenarios.Handler{
+			inTx(pgx.ReadCommitted, "", `/* lock */ SELECT 1 FROM x WHERE k = 0 AND $1::bigint > 0 FOR UPDATE`),
+			grows(0, `/* who */ SELECT xmax::text::bigint FROM x WHERE k = 0 AND $1::bigint > 0`),
 		}, 2},
 		{"SET LOCAL, which takes no snapshot", three, []scenarios.Handler{
 			inTx(rr, `/* name */ SET LOCAL application_name = 'me'`, readX, readY), writes(writeX),

@@ -81,6 +81,25 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 			return captureAndInsert(ctx, db, acq, req)
 		}))
 	})
+	for name, record := range map[string]string{
+		"the last value":      `UPDATE cobranca SET status = 'CAPTURADA' WHERE id = currval('cobranca_id_seq')`,
+		"a temporary table":   `CREATE TEMP TABLE IF NOT EXISTS mine (k text)`,
+		"a setting":           `SELECT set_config('app.key', 'k', false)`,
+		"a setting, with SET": `SET search_path = public`,
+	} {
+		t.Run(name+" through the pool", func(t *testing.T) {
+			inconclusive(t, "through the pool", strategy("pooled", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+				_, err := db.Exec(ctx, record)
+				return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, err
+			}))
+		})
+	}
+	t.Run("other SQL than what is seen", func(t *testing.T) {
+		inconclusive(t, "rewritten", strategy("rewriter", func(ctx context.Context, db scenarios.DB, _ scenarios.Acquirer, _ scenarios.Request) (scenarios.Response, error) {
+			_, err := db.Exec(ctx, `SELECT 1`, rewriter{})
+			return scenarios.Response{Answer: scenarios.InProgress, HTTP: 409}, err
+		}))
+	})
 	t.Run("a lock and a look in one statement", func(t *testing.T) {
 		o := options(strategy("at-once", func(ctx context.Context, db scenarios.DB, acq scenarios.Acquirer, req scenarios.Request) (scenarios.Response, error) {
 			tag, err := db.Exec(ctx, `/* claim */ INSERT INTO cobranca (idempotency_key, pedido_id, valor_centavos, status)
@@ -149,6 +168,13 @@ func TestWhatCannotBeOrderedIsInconclusive(t *testing.T) {
 			}
 		}})
 	})
+}
+
+// rewriter has SQL of its own.
+type rewriter struct{}
+
+func (rewriter) RewriteQuery(context.Context, *pgx.Conn, string, []any) (string, []any, error) {
+	return `DELETE FROM cobranca`, nil, nil
 }
 
 // What cannot be in a transaction block is not the strategy's fault: without one it is explored.

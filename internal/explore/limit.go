@@ -92,7 +92,7 @@ func (w *world) asks(s *session) {
 func (w *world) recalled() {
 	request := func(a *attempt) scenarios.Request { return w.e.o.Scenario.Request(w.req, a.s.id) }
 	for _, a := range w.attempts {
-		if w.e.limited != "" || !a.s.client || !a.over.Load() || a.steps.Load() > 0 {
+		if w.e.limited != "" || !a.s.client || !a.over.Load() || a.dead.Load() || a.steps.Load() > 0 {
 			continue
 		}
 		if slices.ContainsFunc(w.attempts, func(b *attempt) bool { return b.s.client && b.steps.Load() > 0 && request(a) == request(b) }) {

@@ -22,6 +22,7 @@ type statement struct {
 	setting              bool     // SET or SHOW: no snapshot is taken for it
 	lasting              bool     // may change a setting for all that the connection does afterwards
 	ofSession            bool     // uses what ends with the session: its number, or a temporary table
+	keeps                bool     // the same, or a setting that lasts: it is of no use to whoever has another connection next
 	sessionLock          bool     // takes or gives back an advisory lock that outlives transactions
 	tries                string   // how it tries for a lock and looks elsewhere: between the two, in PostgreSQL, somebody may come
 	needsBlock           bool     // is refused outside a transaction block
@@ -48,24 +49,30 @@ func analyse(sql string, c catalogue) statement {
 		s.everything = true
 		return named(s, "sql")
 	}
-	s.everything = !understood(tokens) || slices.Contains(tokens, undecoded)
+	s.everything = !understood(tokens) || slices.ContainsFunc(tokens, beyondTables) || c.hidden != ""
 	s.setting = tokens[0] == "set" || tokens[0] == "show"
-	s.lasting = s.everything && lasting(tokens)
 	s.needsBlock = tokens[0] == "lock" || tokens[0] == "declare"
 	s.ofSession = slices.ContainsFunc(tokens, func(t string) bool {
-		return slices.Contains([]string{"temp", "temporary", "pg_temp", "pg_backend_pid", "listen"}, t)
+		return slices.Contains([]string{"temp", "temporary", "pg_temp", "pg_backend_pid", "listen", "currval", "lastval"}, t)
 	})
 	s.control = slices.Contains([]string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"}, tokens[0])
 	for i, t := range tokens {
 		s.table(tokens, i, c)
 		s.function(tokens, i, t, c)
 	}
+	s.lasting = s.everything && lasting(tokens)
+	s.keeps = s.ofSession || s.lasting && (tokens[0] == "set" || slices.Contains(tokens, "set_config"))
 	s.tries = s.trying(sql, tokens, c)
 	s.related(c)
 	if s.control {
 		s = statement{name: s.name, control: true}
 	}
 	return named(s, tokens[0])
+}
+
+// beyondTables: a name with escapes, or a column of PostgreSQL's own, which shows what another transaction is about to do with a row.
+func beyondTables(token string) bool {
+	return slices.Contains([]string{undecoded, "xmin", "xmax", "cmin", "cmax", "ctid"}, token)
 }
 
 func named(s statement, verb string) statement {
@@ -113,7 +120,7 @@ func (s *statement) table(tokens []string, i int, c catalogue) {
 		s.reads = add(s.reads, t)
 		s.everything = s.everything || kind == opaque
 	}
-	if i > 1 && tokens[i-1] == "." && c.schemas[tokens[i-2]] && !ok {
+	if i > 1 && tokens[i-1] == "." && c.schemas[tokens[i-2]] && (!ok || tokens[i-2] != c.own) {
 		s.everything = true // of another schema
 	}
 	switch t {

@@ -15,6 +15,7 @@ func toyCatalogue() catalogue {
 		relations: map[string]relation{"cobranca": table, "pedido": table, "item": table, "audited": table, "seen": opaque},
 		harmful:   map[string]bool{"now": false, "count": false, "coalesce": false, "nextval": true, "mine": true, "pg_advisory_xact_lock": true},
 		schemas:   map[string]bool{"public": true, "other": true},
+		own:       "public",
 		code:      map[string]bool{"audited": true},
 		kin:       map[string][]string{"item": {"pedido"}, "pedido": {"item"}},
 	}

@@ -23,14 +23,17 @@ func tokenize(sql string) []string {
 func next(s string) (token string, n int) {
 	switch {
 	case strings.HasPrefix(s, "--"):
-		return "", until(s, "\n", 2)
+		if i := strings.IndexAny(s, "\r\n"); i >= 0 {
+			return "", i + 1
+		}
+		return "", len(s)
 	case strings.HasPrefix(s, "/*"):
 		return "", comment(s)
 	case s[0] == '\'':
 		return "", quoted(s, '\'')
 	case s[0] == '"':
 		n = quoted(s, '"')
-		return strings.ReplaceAll(strings.TrimSuffix(s[1:n], `"`), `""`, `"`), n
+		return identifier(strings.ReplaceAll(strings.TrimSuffix(s[1:n], `"`), `""`, `"`)), n
 	case s[0] == '$':
 		return "", dollar(s)
 	}
@@ -46,15 +49,24 @@ func next(s string) (token string, n int) {
 		if w == "u" && strings.HasPrefix(s[n:], `&"`) {
 			return undecoded, n + 1 + quoted(s[n+1:], '"')
 		}
-		if n < len(s) && s[n] == '\'' { // E'…', B'…', U&'…' comes apart as word and string: an escape string may hold \'
+		if w == "e" && strings.HasPrefix(s[n:], "'") {
 			return "", n + escaped(s[n:])
 		}
-		return w, n
+		return identifier(w), n
 	}
 	for i := range s[1:] { // the length of one rune
 		return sign(s[:i+1]), i + 1
 	}
 	return sign(s), len(s)
+}
+
+// identifier is a name as PostgreSQL keeps it: in at most 63 bytes (NAMEDATALEN - 1).
+func identifier(name string) string {
+	const most = 63
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "")
 }
 
 // undecoded stands for U&"…", a name with escapes in it.
@@ -113,7 +125,10 @@ func escaped(s string) int {
 		case '\\':
 			i++
 		case '\'':
-			return i + 1
+			if !strings.HasPrefix(s[i+1:], "'") {
+				return i + 1
+			}
+			i++
 		}
 	}
 	return len(s)
@@ -121,9 +136,9 @@ func escaped(s string) int {
 
 // dollar is the length of $1, or of $tag$…$tag$.
 func dollar(s string) int {
-	n := 1
-	for n < len(s) && wordRune(rune(s[n])) {
-		n++
+	n := len(s)
+	if i := strings.IndexFunc(s[1:], func(r rune) bool { return !wordRune(r) }); i >= 0 {
+		n = 1 + i
 	}
 	if n < len(s) && s[n] == '$' && (n == 1 || s[1] > '9') {
 		tag := s[:n+1]
