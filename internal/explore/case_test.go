@@ -49,6 +49,15 @@ func TestAnOrderIsJudgedByItsOwnFaults(t *testing.T) {
 	}
 }
 
+// A search that is blind finds what its probes met, and says that it cannot be believed otherwise.
+func TestAViolationThatTheSearchMissedIsToldWithThat(t *testing.T) {
+	blind := func(schedule.Footprint, schedule.Footprint) bool { return false }
+	r, err := charge(t, explore.Defaults(scenarios.CheckThenAct).Under(blind)).Run(t.Context(), servertest.Server(t))
+	if err != nil || r.Verdict != results.Violated || !strings.Contains(r.Reason, "missed an outcome") || !strings.Contains(r.Reason, "--search full") {
+		t.Errorf("%s (%s), %v", r.Verdict, r.Reason, err)
+	}
+}
+
 // A budget that ends before there is anything to judge is said to be too small, and blames neither the server nor the control.
 func TestABudgetTooSmallSaysSo(t *testing.T) {
 	for budget, want := range map[time.Duration]string{
