@@ -260,19 +260,21 @@ func sees(t *testing.T, more string, outcomes int, handlers ...scenarios.Handler
 	for i, h := range handlers[1:] {
 		o.Others = append(o.Others, scenarios.Job{Name: fmt.Sprint("other-", i), New: func(scenarios.Env, scenarios.Strategy) scenarios.Handler { return h }})
 	}
+	schema, err := tables.Create(t.Context(), servertest.Server(t), ddl(t)+more, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := schema.Drop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
 	var found [2]explore.Result
 	for i, search := range []string{explore.Full, explore.DPOR} {
 		o.Search = search
-		schema, err := tables.Create(t.Context(), servertest.Server(t), ddl(t)+more, s)
-		if err != nil {
-			t.Fatal(err)
-		}
 		found[i], err = explore.Run(t.Context(), schema.Config(), o)
 		if err != nil || !found[i].Complete || found[i].Inconclusive != "" || found[i].Divergences > 0 {
 			t.Errorf("%s: %s, %d divergences, %s, %v", search, found[i].Coverage(), found[i].Divergences, found[i].Inconclusive, err)
-		}
-		if err := schema.Drop(context.WithoutCancel(t.Context())); err != nil {
-			t.Error(err)
 		}
 	}
 	if d := explore.Compare(found[0], found[1]); d != "" {
