@@ -3,6 +3,8 @@ package explore
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,7 +16,7 @@ type catalogue struct {
 	harmful   map[string]bool // functions: true where a call may write or wait, false for those known not to
 	schemas   map[string]bool
 	own       string              // the schema in which things are made
-	hidden    string              // what runs code of the user's where no function is named: an operator, say; empty where there is none
+	hidden    bool                // code of the user's may run where no function is named: an operator's, say
 	trying    []string            // functions whose code tries for a lock that may be another's
 	code      map[string]bool     // writing this table runs code (triggers, defaults), or checks at COMMIT
 	kin       map[string][]string // tables that are touched together with this one: by foreign keys, inheritance, partitions
@@ -89,7 +91,7 @@ func (c *catalogue) questions() []question {
 		   UNION SELECT 'a domain', '' FROM pg_constraint d JOIN pg_depend e ON e.classid = 'pg_constraint'::regclass AND e.objid = d.oid AND e.refclassid = 'pg_proc'::regclass
 		                                JOIN f ON f.oid = e.refobjid WHERE d.contypid <> 0
 		   UNION SELECT 'a function that can be named like a column', '' FROM f JOIN pg_type t ON t.oid = f.proargtypes[0] WHERE f.pronargs = 1 AND t.typtype = 'c'`,
-			func(name, _ string) { c.hidden = name }},
+			func(string, string) { c.hidden = true }},
 		{`SELECT k.relname::text, ''
 		    FROM pg_class k
 		   WHERE pg_table_is_visible(k.oid)
@@ -118,7 +120,10 @@ func (c *catalogue) questions() []question {
 }
 
 // trying is how SQL asks for a lock without waiting for it.
-const trying = `\mpg_try_advisory|\mskip\s+locked\M|\mnowait\M`
+const trying = `\ypg_try_advisory|\yskip\s+locked\y|\ynowait\y`
+
+// tryWords is the same for Go, which writes a word's edge otherwise.
+var tryWords = regexp.MustCompile(`(?i)` + strings.ReplaceAll(trying, `\y`, `\b`))
 
 // closeKin makes kin of kin kin: a cascade goes on.
 func (c *catalogue) closeKin() {

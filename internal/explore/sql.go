@@ -2,7 +2,6 @@ package explore
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -49,7 +48,7 @@ func analyse(sql string, c catalogue) statement {
 		s.everything = true
 		return named(s, "sql")
 	}
-	s.everything = !understood(tokens) || slices.ContainsFunc(tokens, beyondTables) || c.hidden != ""
+	s.everything = !understood(tokens) || slices.ContainsFunc(tokens, beyondTables) || c.hidden
 	s.setting = tokens[0] == "set" || tokens[0] == "show"
 	s.needsBlock = tokens[0] == "lock" || tokens[0] == "declare"
 	s.ofSession = slices.ContainsFunc(tokens, func(t string) bool {
@@ -206,9 +205,6 @@ func (s *statement) function(tokens []string, i int, t string, c catalogue) {
 		s.everything = true
 	}
 }
-
-// tryWords is trying for Go.
-var tryWords = regexp.MustCompile(`(?i)\bpg_try_advisory|\bskip\s+locked\b|\bnowait\b`)
 
 // trying says how the statement tries for a lock and looks at something besides, or may do so in code that is not understood. A row that
 // is locked is looked at again by PostgreSQL, if it has changed: one table alone, whose rows are tried for, is looked at once.
