@@ -265,7 +265,9 @@ func (a *attempt) commit(ctx context.Context, o op, run func(context.Context) er
 			return err
 		}
 	}
-	a.committing.Store(split)
+	if a.committing.Store(split); split {
+		a.s.w.e.hint() // nobody tells of a COMMIT that is held: it has to be looked for
+	}
 	err = run(ctx)
 	a.committing.Store(false)
 	a.s.txn = nil

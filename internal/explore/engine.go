@@ -145,10 +145,7 @@ func (e *engine) openSession(ctx context.Context, b *backend) (*pgx.Conn, error)
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.Routine == "ProcSleep" && strings.Contains(n.Message, "still waiting for") { // in English: lc_messages is set below
 			b.noticed.Store(true)
-			select {
-			case e.hints <- struct{}{}:
-			default: // one is there already, and one is enough
-			}
+			e.hint()
 		}
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -176,6 +173,14 @@ func (e *engine) openSession(ctx context.Context, b *backend) (*pgx.Conn, error)
 		return nil, errors.Join(fmt.Errorf("explore: have waits reported: %w", err), conn.Close(ctx))
 	}
 	return conn, nil
+}
+
+// hint has the scheduler look at once.
+func (e *engine) hint() {
+	select {
+	case e.hints <- struct{}{}:
+	default: // one is there already, and one is enough
+	}
 }
 
 // waitGone returns when a backend has ended.

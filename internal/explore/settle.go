@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,8 @@ const (
 	soon = time.Millisecond
 	// late is when to look where a notice should have come: it bounds what a lost one costs, and decides nothing.
 	late = 8 * time.Millisecond
+	// eager is how often to look without a pause for a COMMIT to be held, which takes it a few looks.
+	eager = 50
 	// patience is when to give up on a session that neither comes back nor is proved to wait. Giving up is never a verdict.
 	patience = 10 * time.Second
 )
@@ -26,7 +29,7 @@ func (w *world) settle(ctx context.Context) error {
 	deadline := time.Now().Add(w.e.o.patience)
 	stale := true // those that wait may have been let go
 	pause := w.pause(false)
-	for {
+	for looks := 0; ; {
 		switch {
 		case w.anyone(running):
 			heard, err := w.listen(ctx, pause)
@@ -39,6 +42,9 @@ func (w *world) settle(ctx context.Context) error {
 			}
 			if pause, err = w.inspect(ctx); err != nil {
 				return err
+			}
+			if looks++; looks < eager && w.committing() {
+				pause = 0
 			}
 			if time.Now().After(deadline) {
 				return w.giveUp()
@@ -71,11 +77,22 @@ func (w *world) listen(ctx context.Context, pause time.Duration) (heard bool, er
 
 // inspect asks PostgreSQL about the sessions that have not come back, and says when to ask again.
 func (w *world) inspect(ctx context.Context) (time.Duration, error) {
+	if err := w.decided(ctx); err != nil {
+		return 0, err
+	}
+	if !w.anyone(running) {
+		return 0, nil
+	}
 	unclear, err := w.prove(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return w.pause(unclear), w.decided(ctx)
+	return w.pause(unclear), nil
+}
+
+// committing says whether a COMMIT is under way that will be held.
+func (w *world) committing() bool {
+	return slices.ContainsFunc(w.sessions, func(s *session) bool { return s.state == running && s.attempt.committing.Load() })
 }
 
 // pause is how long to wait for news before looking. No notice comes of a COMMIT that is held.
