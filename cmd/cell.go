@@ -48,7 +48,7 @@ func (f *verifyFlags) cells(a *app) ([]cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	controls := race.NewControls() // one at each level does for every strategy of a scenario
+	controls := controlsOf{race.NewControls(), explore.NewControls()}
 	var cells []cell
 	for _, name := range names {
 		level, err := isolationOf(name)
@@ -74,13 +74,19 @@ func scenariosOf(cells []cell) []scenarios.Scenario {
 	return all
 }
 
+// controlsOf are the controls of all cells: one at each level does for every strategy of a scenario.
+type controlsOf struct {
+	raced    *race.Controls
+	explored *explore.Controls
+}
+
 // row is a strategy's cells at one level.
-func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string, controls *race.Controls) []cell {
+func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel, child []string, controls controlsOf) []cell {
 	exploration := func(h scenarios.Hazard, more, crashes, lost int) cell {
 		sessions := max(explore.Clients(s.Scenario(), crashes+lost), 2+more)
 		o := explore.Defaults(s)
 		o.Sessions, o.Crashes, o.LostReplies, o.Isolation, o.Seed = sessions, crashes, lost, level, com.seed
-		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}}
+		return cell{strategy: s, hazard: h, explore: &explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim, Controls: controls.explored}}
 	}
 	attempts := 8
 	if !s.Scenario().Acquirer { // nothing takes its time, so that it takes a crowd for two to meet
@@ -90,7 +96,7 @@ func (f *verifyFlags) row(com common, s scenarios.Strategy, level pgx.TxIsoLevel
 		return cell{strategy: s, hazard: h, race: &race.Options{
 			Scenario: s.Scenario(), Strategy: s, Attempts: attempts, Intents: 5, Rounds: 1, Instances: instances, Pool: 8 / instances,
 			Isolation: level, Acquirer: acquirer.Options{Latency: acquirer.Fixed(5 * time.Millisecond), Seed: com.seed},
-			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child, Controls: controls,
+			AttemptTimeout: 30 * time.Second, Seed: com.seed, Expect: check.ExpectClaim, DDL: com.ddl, Child: child, Controls: controls.raced,
 		}}
 	}
 	cells := []cell{exploration(scenarios.Race, 0, 0, 0), racing(scenarios.Race, 1), exploration(scenarios.Crash, 0, 1, 0)}

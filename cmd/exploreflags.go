@@ -116,9 +116,10 @@ func (f *exploreFlags) exploration(a *app) ([]explore.Case, error) {
 		return nil, usagef("--beside: its jobs work on the table %s, and %s keeps its charges in %s", s.Scenario().Tables[0], s.Name, s.Table)
 	}
 	var cases []explore.Case
+	controls := explore.NewControls()
 	for _, s := range c.strategies {
 		o.Strategy = s
-		cases = append(cases, explore.Case{Scenario: s.Scenario(), Options: o, DDL: c.ddl, Expect: c.expect})
+		cases = append(cases, explore.Case{Scenario: s.Scenario(), Options: o, DDL: c.ddl, Expect: c.expect, Controls: controls})
 	}
 	return f.oneOrder(cases)
 }

@@ -76,12 +76,13 @@ func (a *app) mutateAll(ctx context.Context, f mutateFlags, com common) (runs []
 	if err != nil {
 		return nil, err
 	}
+	controls := explore.NewControls()
 	for _, s := range strategies {
-		if err := soundBefore(ctx, srv, com, s); err != nil {
+		if err := soundBefore(ctx, srv, com, s, controls); err != nil {
 			return runs, err
 		}
 		for _, m := range mutate.All() {
-			run, err := mutant(ctx, srv, com, s, m)
+			run, err := mutant(ctx, srv, com, s, m, controls)
 			if run.Engine == "" {
 				return runs, err
 			}
@@ -98,7 +99,7 @@ func (a *app) mutateAll(ctx context.Context, f mutateFlags, com common) (runs []
 }
 
 // mutant explores one mutant until something is wrong with it: first without faults, then with a crash.
-func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Strategy, m mutate.Mutant) (run results.Run, err error) {
+func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Strategy, m mutate.Mutant, controls *explore.Controls) (run results.Run, err error) {
 	var changed atomic.Bool
 	broken := mutate.Claims(m.Apply(s, func() { changed.Store(true) }), com.isolation)
 	for crashes, hazard := range []scenarios.Hazard{scenarios.Race, scenarios.Crash} {
@@ -110,7 +111,7 @@ func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Str
 		if m.Isolation != "" {
 			o.Isolation = m.Isolation
 		}
-		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}
+		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim, Controls: controls}
 		run, err = c.Run(ctx, srv)
 		run.Mutant = m.Name
 		if errors.Is(err, tables.ErrMissingConstraint) {
@@ -140,14 +141,14 @@ func mutant(ctx context.Context, srv *server.Server, com common, s scenarios.Str
 
 // soundBefore explores the strategy as it is. One that breaks its own word would have every mutant killed by a fault that it
 // already has, which would prove nothing.
-func soundBefore(ctx context.Context, srv *server.Server, com common, s scenarios.Strategy) error {
+func soundBefore(ctx context.Context, srv *server.Server, com common, s scenarios.Strategy, controls *explore.Controls) error {
 	for crashes, hazard := range []scenarios.Hazard{scenarios.Race, scenarios.Crash} {
 		if never, _ := s.Judged(hazard, com.isolation); len(never) == 0 {
 			continue
 		}
 		o := explore.Defaults(mutate.Claims(s, com.isolation))
 		o.Sessions, o.Crashes, o.Seed, o.Isolation = explore.Clients(s.Scenario(), crashes), crashes, com.seed, com.isolation
-		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim}
+		c := explore.Case{Scenario: s.Scenario(), Options: o, DDL: com.ddl, Expect: check.ExpectClaim, Controls: controls}
 		run, err := c.Run(ctx, srv)
 		if err != nil || ctx.Err() != nil {
 			return err

@@ -30,6 +30,7 @@ type Case struct {
 	// the server is ours.
 	Shared   bool
 	Recorded *results.Trace // what that order led to before, to be compared; may be nil
+	Controls *Controls      // of cases that were run before on the same server, so that one is enough for all of a kind; may be nil
 }
 
 // Run explores and judges. The result is worth reading on an error too. Where the context ended it is Aborted, without an error.
@@ -50,9 +51,11 @@ func (c Case) fill(ctx context.Context, srv *server.Server, run *results.Run) (e
 	never, shows := c.claims()
 	var doubt string
 	if mayHold := c.Expect == check.ExpectHeld || len(never) > 0 || len(shows) == 0; mayHold && c.Schedule == nil {
-		if doubt, err = c.control(ctx, srv, run); err != nil {
+		control, err := c.Controls.explored(ctx, srv, c)
+		if err != nil {
 			return fmt.Errorf("control: %w", err)
 		}
+		run.Control, doubt = &control.Control, control.doubt
 	}
 	schema, err := tables.Create(ctx, srv, c.DDL, c.Options.Strategy)
 	if err != nil {
@@ -76,42 +79,6 @@ func (c Case) fill(ctx context.Context, srv *server.Server, run *results.Run) (e
 		return c.picture(ctx, schema.Config(), run, *v)
 	}
 	return nil
-}
-
-// control explores the scenario's control strategy, which must be caught on this server.
-func (c Case) control(ctx context.Context, srv *server.Server, run *results.Run) (doubt string, err error) {
-	s := c.Scenario.Control
-	schema, err := tables.Create(ctx, srv, c.DDL, s)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, schema.Drop(context.WithoutCancel(ctx))) }()
-	o := Defaults(s)
-	o.Scenario, o.Isolation, o.Budget = c.Scenario, c.Options.Isolation, c.Options.Budget
-	r, err := Run(ctx, schema.Config(), o)
-	if err != nil {
-		return "", err
-	}
-	run.Control = &results.Control{Ran: true, Strategy: s.Name}
-	switch {
-	case c.Scenario.Acquirer && c.Scenario.Harm == "":
-		most := 0
-		for _, out := range r.Outcomes {
-			most = max(most, out.Captures)
-		}
-		run.Control.ForcedCharge = &results.ForcedCharge{Captures: most, DoubleCharged: most > 1}
-	default:
-		for _, v := range r.Violations { // the worst first
-			if c.Scenario.Harm == "" || v.Anomaly == c.Scenario.Harm {
-				run.Control.Anomaly = string(v.Anomaly)
-				break
-			}
-		}
-	}
-	if doubt = check.ControlDoubt(run.Control); doubt != "" && r.Cut == "budget" { // it is to blame for nothing: there was no time for it
-		doubt = fmt.Sprintf("the time was up before the control %s had been seen to go wrong: give more than --budget %v", s.Name, o.Budget)
-	}
-	return doubt, nil
 }
 
 func (c Case) search(ctx context.Context, cfg *pgx.ConnConfig, run *results.Run) (doubt string, err error) {

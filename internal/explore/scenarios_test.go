@@ -21,6 +21,7 @@ func TestOtherScenariosBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	controls := explore.NewControls()
 	for _, c := range scenarios.Scenarios()[1:] {
 		for _, s := range c.Strategies() {
 			for _, level := range []pgx.TxIsoLevel{pgx.ReadCommitted, pgx.RepeatableRead, pgx.Serializable} {
@@ -34,7 +35,7 @@ func TestOtherScenariosBothWays(t *testing.T) {
 					if len(never) == 0 {
 						o.Enough = shows // a bad example is caught when it is caught
 					}
-					run, err := explore.Case{Scenario: c, Options: o, DDL: string(ddl), Expect: check.ExpectClaim}.Run(t.Context(), servertest.Server(t))
+					run, err := explore.Case{Scenario: c, Options: o, DDL: string(ddl), Expect: check.ExpectClaim, Controls: controls}.Run(t.Context(), servertest.Server(t))
 					if crashes == 0 && o.Sessions < c.Least() { // three are in TestThreeClientsOfTwoTenants
 						want := results.Inconclusive
 						if len(shows) > 0 {
