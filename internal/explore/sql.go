@@ -59,7 +59,7 @@ func analyse(sql string, c catalogue) statement {
 		s.table(tokens, i, c)
 		s.function(tokens, i, t, c)
 	}
-	s.lasting = s.everything && lasting(tokens)
+	s.lasting = s.everything && lasting(tokens, sql)
 	s.keeps = s.ofSession || s.lasting && (tokens[0] == "set" || slices.Contains(tokens, "set_config"))
 	s.tries = s.trying(sql, tokens, c)
 	s.related(c)
@@ -101,14 +101,29 @@ func understood(tokens []string) bool {
 }
 
 // lasting says that a statement which is not understood may change a setting of the session, as its level of isolation or search path.
-func lasting(tokens []string) bool {
+func lasting(tokens []string, sql string) bool {
 	switch tokens[0] {
 	case "set":
 		return len(tokens) == 1 || tokens[1] != "local" && tokens[1] != "transaction"
 	case "reset", "discard", "do", "call":
 		return true
 	}
-	return slices.Contains(tokens, "set_config") || slices.Contains(tokens, ";")
+	if slices.Contains(tokens, ";") {
+		return true
+	}
+	for i, t := range tokens {
+		if t == "set_config" && (!ofTransaction(tokens[i+1:]) || strings.Contains(sql, `"true"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofTransaction says that set_config's arguments end with true, so that the setting goes with the transaction, as SET LOCAL's does. The
+// others are strings and parameters, which are no tokens, or else it is not sure.
+func ofTransaction(arguments []string) bool {
+	want := []string{"(", ",", ",", "true", ")"}
+	return len(arguments) >= len(want) && slices.Equal(arguments[:len(want)], want)
 }
 
 // table notes tokens[i] if it is a table, and how it is used there.

@@ -134,3 +134,29 @@ func TestTokenize(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A setting that goes with its transaction leaves the session as it was; one that may stay does not.
+func TestWhatLasts(t *testing.T) {
+	c := toyCatalogue()
+	c.harmful["set_config"] = true
+	for sql, want := range map[string]bool{
+		`SELECT set_config('app.tenant', $1, true)`:                                      false,
+		`SELECT set_config($1, $2, TRUE), set_config('a', $tag$b$tag$, true)`:            false,
+		`SELECT pg_catalog."set_config"('app.tenant', $1, true)`:                         false,
+		`SELECT set_config('app.tenant', $1, false)`:                                     true,
+		`SELECT set_config('app.tenant', $1, $2)`:                                        true,
+		`SELECT set_config('app.tenant', $1, true), set_config('app.tenant', $1, false)`: true,
+		`SELECT set_config('app.tenant', $1, true AND false)`:                            true,
+		`SELECT set_config('app.tenant', $1, not true)`:                                  true,
+		`SELECT set_config('app.tenant', $1, is_local => true)`:                          true,
+		`SELECT set_config('app.tenant', $1, "true") FROM (SELECT false AS "true") x`:    true,
+		`SELECT set_config('app.tenant', coalesce($1, ''), true)`:                        true, // not sure
+		`SELECT set_config('app.tenant', $1, true); SET search_path = other`:             true,
+		`SET LOCAL search_path = other`:                                                  false,
+		`SET search_path = other`:                                                        true,
+	} {
+		if got := analyse(sql, c).lasting; got != want {
+			t.Errorf("%s: lasts %v", sql, got)
+		}
+	}
+}
