@@ -17,6 +17,7 @@ type catalogue struct {
 	schemas   map[string]bool
 	own       string              // the schema in which things are made
 	hidden    bool                // code of the user's may run where no function is named: an operator's, say
+	sets      bool                // code of the user's may change a setting of the session
 	trying    []string            // functions whose code tries for a lock that may be another's
 	code      map[string]bool     // writing this table runs code (triggers, defaults), or checks at COMMIT
 	kin       map[string][]string // tables that are touched together with this one: by foreign keys, inheritance, partitions
@@ -80,6 +81,18 @@ func (c *catalogue) questions() []question {
 		   WHERE nspname = ANY (current_schemas(false)) AND prokind IN ('f', 'p')
 		     AND pg_get_functiondef(pg_proc.oid) ~* '` + trying + `'`,
 			func(name, _ string) { c.trying = add(c.trying, name) }},
+		// A SET that is not an UPDATE's.
+		{`SELECT 'a function'::text, ''
+		    FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang
+		   WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND lanname NOT IN ('c', 'internal') AND prokind IN ('f', 'p')
+		     AND regexp_replace(regexp_replace(pg_get_functiondef(pg_proc.oid), '--[^''\n]*\n', E'\n', 'g'),
+		                        '\yupdate\s+(only\s+)?([\w."]+(\s+(as\s+)?\w+)?\s+)?set\y', '', 'gi') ~* '\yset_config\y|\yset\y'
+		  UNION SELECT 'a view', '' FROM pg_views WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND definition ~ 'set_config'
+		  UNION SELECT 'a rule', '' FROM pg_rules WHERE schemaname NOT IN ('pg_catalog', 'information_schema') AND definition ~ 'set_config'
+		  UNION SELECT 'a default', '' FROM pg_attrdef WHERE pg_get_expr(adbin, adrelid) ~ 'set_config'
+		  UNION SELECT 'a check', '' FROM pg_constraint WHERE contype = 'c' AND pg_get_constraintdef(oid) ~ 'set_config'
+		  UNION SELECT 'a policy', '' FROM pg_policies WHERE concat(qual, with_check) ~ 'set_config'`,
+			func(string, string) { c.sets = true }},
 		{`SELECT nspname::text, '' FROM pg_namespace`,
 			func(name, _ string) { c.schemas[name] = true }},
 		{`SELECT current_schema()::text, ''`,
@@ -99,7 +112,8 @@ func (c *catalogue) questions() []question {
 		       OR EXISTS (SELECT FROM pg_constraint d WHERE d.conrelid = k.oid AND d.condeferrable)
 		       OR EXISTS (SELECT FROM pg_depend d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid
 		                   WHERE a.adrelid = k.oid AND d.refclassid = 'pg_proc'::regclass AND d.refobjid >= 16384)
-		       OR EXISTS (SELECT FROM pg_attrdef a WHERE a.adrelid = k.oid AND pg_get_expr(a.adbin, a.adrelid) ~ '(txid_|xact|snapshot)')
+		       OR EXISTS (SELECT FROM pg_attrdef a WHERE a.adrelid = k.oid AND pg_get_expr(a.adbin, a.adrelid) ~ '(txid_|xact|snapshot|set_config)')
+		       OR EXISTS (SELECT FROM pg_constraint a WHERE a.conrelid = k.oid AND a.contype = 'c' AND pg_get_constraintdef(a.oid) ~ '(txid_|xact|snapshot|set_config)')
 		       OR EXISTS (SELECT FROM pg_depend d JOIN pg_constraint a ON d.classid = 'pg_constraint'::regclass AND d.objid = a.oid
 		                   WHERE a.conrelid = k.oid AND d.refclassid = 'pg_proc'::regclass AND d.refobjid >= 16384))`,
 			func(name, _ string) { c.code[name] = true }},

@@ -88,8 +88,8 @@ func (d db) BeginTx(ctx context.Context, opts pgx.TxOptions) (pgx.Tx, error) {
 		a.s.txn.iso = opts.IsoLevel
 	}
 	if own := opts.BeginQuery + " " + opts.CommitQuery; own != " " {
-		a.s.txn.everything = true // some text of the strategy's own
-		a.sets(own)
+		a.s.txn.everything, a.s.stale = true, true // some text of the strategy's own
+		a.sets(own, false)
 	}
 	return &tx{a: a, inner: inner}, nil
 }
@@ -126,8 +126,8 @@ func (a *attempt) statement(ctx context.Context, sql string, args []any, run run
 	if info.lasting {
 		s.loose, s.stale = true, true
 	}
-	s.stale = s.stale || info.ofSession
-	a.sets(said)
+	s.stale = s.stale || info.ofSession || info.leaves
+	a.sets(said, info.lasting)
 	if s.conn.PgConn().TxStatus() != 'I' {
 		return a.inside(ctx, o, info, run)
 	}

@@ -43,11 +43,12 @@ func spelt(sql string, args []any) string {
 // inForce are those that were set before: by the server, by what its connection has sent, or by the attempt.
 func (a *attempt) inForce() []string { return slices.Concat(a.s.w.e.limits, a.s.limits, a.named) }
 
-// sets remembers which limits a statement names. What it does with them is not asked: to set one to nothing is rare.
-func (a *attempt) sets(sql string) {
+// sets remembers which limits a statement names, and whether something of it lasts. What it does with them is not asked: to set one to nothing
+// is rare.
+func (a *attempt) sets(sql string, lasts bool) {
 	for _, name := range timelimit.Named(sql, timelimit.All()) {
 		kept := &a.s.limits
-		if local.MatchString(sql) {
+		if local.MatchString(sql) && !lasts {
 			kept = &a.named
 		}
 		if !slices.Contains(*kept, name) {

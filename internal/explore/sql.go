@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,7 @@ type statement struct {
 	setting              bool     // SET or SHOW: no snapshot is taken for it
 	lasting              bool     // may change a setting for all that the connection does afterwards
 	ofSession            bool     // uses what ends with the session: its number, or a temporary table
+	leaves               bool     // changes nothing for good, and yet the session can tell that it was there
 	keeps                bool     // the same, or a setting that lasts: it is of no use to whoever has another connection next
 	sessionLock          bool     // takes or gives back an advisory lock that outlives transactions
 	tries                string   // how it tries for a lock and looks elsewhere: between the two, in PostgreSQL, somebody may come
@@ -52,17 +54,18 @@ func analyse(sql string, c catalogue) statement {
 	s.setting = tokens[0] == "set" || tokens[0] == "show"
 	s.needsBlock = tokens[0] == "lock" || tokens[0] == "declare"
 	s.ofSession = slices.ContainsFunc(tokens, func(t string) bool {
-		return slices.Contains([]string{"temp", "temporary", "pg_temp", "pg_backend_pid", "listen", "currval", "lastval"}, t)
+		return slices.Contains([]string{"temp", "temporary", "pg_temp", "pg_backend_pid", "listen", "currval", "lastval", "setseed"}, t)
 	})
 	s.control = slices.Contains([]string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"}, tokens[0])
 	for i, t := range tokens {
 		s.table(tokens, i, c)
 		s.function(tokens, i, t, c)
 	}
-	s.lasting = s.everything && lasting(tokens, sql)
+	s.related(c)
+	s.lasting = s.everything && (lasting(tokens, sql) || c.sets)
+	s.leaves = leaves(tokens, sql)
 	s.keeps = s.ofSession || s.lasting && (tokens[0] == "set" || slices.Contains(tokens, "set_config"))
 	s.tries = s.trying(sql, tokens, c)
-	s.related(c)
 	if s.control {
 		s = statement{name: s.name, control: true}
 	}
@@ -105,7 +108,7 @@ func lasting(tokens []string, sql string) bool {
 	switch tokens[0] {
 	case "set":
 		return len(tokens) == 1 || tokens[1] != "local" && tokens[1] != "transaction"
-	case "reset", "discard", "do", "call":
+	case "reset", "discard", "do", "call", "prepare", "load":
 		return true
 	}
 	if slices.Contains(tokens, ";") {
@@ -124,6 +127,24 @@ func lasting(tokens []string, sql string) bool {
 func ofTransaction(arguments []string) bool {
 	want := []string{"(", ",", ",", "true", ")"}
 	return len(arguments) >= len(want) && slices.Equal(arguments[:len(want)], want)
+}
+
+// known is set_config of a setting that PostgreSQL has itself: its name has no dot.
+var known = regexp.MustCompile(`(?i)\bset_config"?\s*\(\s*'[a-z_]+'\s*,`)
+
+// leaves says that a statement may make a setting of the application's own. It stays when its transaction's value goes, and is ” from then on
+// where it was NULL before; nothing but the session's end takes it away.
+func leaves(tokens []string, sql string) bool {
+	named := len(known.FindAllString(sql, -1))
+	for _, t := range tokens {
+		switch {
+		case tokens[0] == "set" && strings.Contains(t, "."):
+			return true
+		case t == "set_config":
+			named--
+		}
+	}
+	return named < 0
 }
 
 // table notes tokens[i] if it is a table, and how it is used there.

@@ -135,7 +135,7 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
-// A setting that goes with its transaction leaves the session as it was; one that may stay does not.
+// A setting that goes with its transaction says nothing of the next; one that may stay does.
 func TestWhatLasts(t *testing.T) {
 	c := toyCatalogue()
 	c.harmful["set_config"] = true

@@ -125,6 +125,9 @@ func (t *tx) CopyFrom(ctx context.Context, into pgx.Identifier, columns []string
 	if a.s.txn != nil {
 		a.s.txn.everything, a.s.txn.wrote = true, true
 	}
+	if a.s.w.e.catalogue.sets { // a trigger may
+		a.s.loose, a.s.stale = true, true
+	}
 	a.begin(foot)
 	n, err := t.inner.CopyFrom(ctx, into, columns, from)
 	a.note(o, inWords(err), foot)

@@ -66,5 +66,5 @@ func (f *facts) enough(need int, src source) error {
 		return nil
 	}
 	return fmt.Errorf("the run needs %d connections and the server (%s) has %d free: %s\n"+
-		"  ask for %d fewer (--pool, --attempts, --clients), or raise the limit", need, src.name, n, bound, need-n)
+		"  ask for %d fewer (--pool, --attempts, --clients, where the command has them), free some, or raise the limit", need, src.name, n, bound, need-n)
 }
