@@ -10,7 +10,7 @@ import (
 )
 
 // What a schedule has set, the next must not find, also where PostgreSQL takes the value back with the transaction: a setting of the
-// application's own is ” from then on, and NULL on a connection that is new.
+// application's own is an empty text from then on, and NULL on a connection that is new.
 func TestASettingIsNotHandedOn(t *testing.T) {
 	const functions = `
 		CREATE TABLE x (k bigint);

@@ -141,9 +141,14 @@ func busy(t *testing.T, n int) {
 func TestSoakSpeed(t *testing.T) {
 	for _, c := range []struct {
 		what, strategy string
+		iso            pgx.TxIsoLevel
 		atLeast        float64 // schedules a second
-	}{{"no waits", "check-then-act", 400}, {"a wait in most", "insert-first-open-tx", 200}} {
+	}{
+		{"no waits", "check-then-act", "", 400}, {"a wait in most", "insert-first-open-tx", "", 200},
+		{"COMMITs in two steps", "check-insert-capture", pgx.Serializable, 0},
+	} {
 		o := options(named(c.strategy))
+		o.Isolation = c.iso
 		o.Search, o.Sessions, o.MaxSchedules = explore.Full, 2, 2000
 		o.Crashes = 1 // for more schedules than a moment's worth
 		r := run(t, o)

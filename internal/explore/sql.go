@@ -132,8 +132,8 @@ func ofTransaction(arguments []string) bool {
 // known is set_config of a setting that PostgreSQL has itself: its name has no dot.
 var known = regexp.MustCompile(`(?i)\bset_config"?\s*\(\s*'[a-z_]+'\s*,`)
 
-// leaves says that a statement may make a setting of the application's own. It stays when its transaction's value goes, and is ” from then on
-// where it was NULL before; nothing but the session's end takes it away.
+// leaves says that a statement may make a setting of the application's own. It stays when its transaction's value goes: what was NULL before is
+// an empty text from then on, and nothing but the session's end takes it away.
 func leaves(tokens []string, sql string) bool {
 	named := len(known.FindAllString(sql, -1))
 	for _, t := range tokens {
