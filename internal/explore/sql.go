@@ -61,11 +61,12 @@ func analyse(sql string, c catalogue) statement {
 		s.table(tokens, i, c)
 		s.function(tokens, i, t, c)
 	}
+	mentioned := slices.Concat(s.reads, s.writes)
 	s.related(c)
 	s.lasting = s.everything && (lasting(tokens, sql) || c.sets)
 	s.leaves = leaves(tokens, sql)
 	s.keeps = s.ofSession || s.lasting && (tokens[0] == "set" || slices.Contains(tokens, "set_config"))
-	s.tries = s.trying(sql, tokens, c)
+	s.tries = s.trying(sql, tokens, mentioned, c)
 	if s.control {
 		s = statement{name: s.name, control: true}
 	}
@@ -244,11 +245,8 @@ func (s *statement) function(tokens []string, i int, t string, c catalogue) {
 
 // trying says how the statement tries for a lock and looks at something besides, or may do so in code that is not understood. A row that
 // is locked is looked at again by PostgreSQL, if it has changed: one table alone, whose rows are tried for, is looked at once.
-func (s *statement) trying(sql string, tokens []string, c catalogue) string {
-	tables := slices.Clone(s.reads)
-	for _, t := range s.writes {
-		tables = add(tables, t)
-	}
+func (s *statement) trying(sql string, tokens, tables []string, c catalogue) string {
+	tables = slices.Compact(slices.Sorted(slices.Values(tables))) // that the statement names, without what is related to them
 	switch {
 	case s.everything && tokens[0] != "lock" && tryWords.MatchString(sql):
 		return "may try for a lock and look at a table"

@@ -160,3 +160,21 @@ func TestWhatLasts(t *testing.T) {
 		}
 	}
 }
+
+// A queue tries in the one table that it names, whatever that table's foreign keys lead to; a trigger's code may try, too.
+func TestWhatTriesForALock(t *testing.T) {
+	c := toyCatalogue()
+	c.trying = []string{"tries"}
+	for sql, want := range map[string]bool{
+		`SELECT id FROM item FOR UPDATE SKIP LOCKED`:                       false, // of kin with pedido
+		`UPDATE item SET id = 1 WHERE id = (SELECT id FROM item LIMIT 1)`:  false,
+		`SELECT id FROM item, cobranca FOR UPDATE SKIP LOCKED`:             true,
+		`SELECT id FROM item i JOIN pedido p USING (id) FOR UPDATE NOWAIT`: true,
+		`INSERT INTO audited VALUES (1)`:                                   true, // what runs then may be that function
+		`INSERT INTO cobranca (k) VALUES (1)`:                              false,
+	} {
+		if got := analyse(sql, c).tries; (got != "") != want {
+			t.Errorf("%s: %q", sql, got)
+		}
+	}
+}
